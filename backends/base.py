@@ -1,0 +1,235 @@
+"""The contract between the engine and whatever generates text: prompts, requests, deltas, errors.
+
+Knows nothing of editors, cursors, LSP or any one service. `completion` may import this module of `backends` and no other.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class Shape(enum.Enum):
+    """What a backend can be asked with."""
+
+    INFILL = "infill"  # prefix and suffix in separate fields; the service (or the vocabulary) knows the FIM tokens
+    RAW = "raw"  # one text that already holds the model's special tokens
+    CHAT = "chat"  # a list of messages
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Another file shown to the model. `path` is relative to the workspace root, with forward slashes."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InfillPrompt:
+    """Text on both sides of the hole. Line ends are `\\n` only. `path` and `repo` name the current file, if known."""
+
+    prefix: str
+    suffix: str
+    path: str | None = None
+    repo: str | None = None
+    extra: tuple[File, ...] = ()  # most relevant last; empty unless `Capabilities.extra_files`
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Part of a raw prompt: either one special token spelt as the model family spells it, or plain text."""
+
+    text: str
+    special: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RawPrompt:
+    """A prompt for plain continuation.
+
+    Kept in pieces so that an engine with its own tokenizer can map special pieces to ids and tokenise the rest literally.
+    Services that take a string send `text`; the engine has then already made special tokens inside plain pieces harmless
+    (unless `Capabilities.literal_text`).
+    """
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: str  # "system", "user" or "assistant"
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    messages: tuple[Message, ...]
+
+
+Prompt = InfillPrompt | RawPrompt | ChatPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class BackendRequest:
+    """One question to a backend.
+
+    `max_tokens` > 0. `temperature` >= 0, 0 meaning greedy. `stop` holds strings at which the service may end; the engine
+    cuts there itself too, so a backend that cannot send (all of) them sends the first ones it has room for.
+    """
+
+    prompt: Prompt
+    max_tokens: int
+    temperature: float = 0.0
+    stop: tuple[str, ...] = ()
+
+
+class Finish(enum.Enum):
+    STOP = "stop"  # the model ended by itself or at a stop string
+    LENGTH = "length"  # max_tokens reached
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as the backend reports them; None where it does not say."""
+
+    prompt_tokens: int | None = None  # whole prompt
+    reused_tokens: int | None = None  # of these, found already evaluated (KV cache)
+    generated_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The next part of the answer. `text` may be empty. Exactly one delta, the last, has `finish`."""
+
+    text: str
+    finish: Finish | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend takes. May change after `prepare` or after an `INFILL_UNSUPPORTED` error."""
+
+    shapes: frozenset[Shape]
+    literal_text: bool = False  # user text is tokenised without looking for special tokens
+    extra_files: bool = False  # `InfillPrompt.extra` is used
+    context_tokens: int | None = None  # prompt and answer together; None: unknown
+    remote: bool = True  # text leaves this machine
+
+
+class ErrorKind(enum.Enum):
+    """Why a backend failed; the engine, the retry rule and the user's message depend on it alone."""
+
+    AUTH = "auth"
+    QUOTA = "quota"
+    RATE_LIMITED = "rate-limited"
+    OVERLOADED = "overloaded"
+    BAD_REQUEST = "bad-request"
+    CONTEXT_TOO_LONG = "context-too-long"
+    INFILL_UNSUPPORTED = "infill-unsupported"
+    MODEL_NOT_FOUND = "model-not-found"
+    STREAM_ERROR = "stream-error"  # an error record after the stream began
+    TRUNCATED = "truncated"  # the stream ended without its final record
+    PROTOCOL = "protocol"  # HTML from a gateway, wrong content type, undecodable JSON
+    TIMEOUT = "timeout"  # connect, first token or overall deadline
+    UNREACHABLE = "unreachable"  # DNS, connection refused, TLS
+    BAD_MODEL = "bad-model"  # local model file: not GGUF, damaged, too large for memory
+    CRASHED = "crashed"  # the local engine's process died
+    SETTINGS = "settings"  # a setting is missing or unusable, such as an unset key variable
+
+
+class BackendError(Exception):
+    """The only exception a backend raises (cancellation aside).
+
+    `message` is for the user: what happened and what to do, without keys and without source text.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+
+class Observer(Protocol):
+    """Where a backend tells what a user should hear. Implementations show each `key` once, and never raise."""
+
+    def notice(self, key: str, message: str, *, warning: bool = True) -> None: ...
+
+    def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
+        """Report long work (model load, download). `fraction` in 0..1, None if unknown; call with `done` at its end."""
+
+
+class SilentObserver:
+    """Drops everything; the default where nobody listens."""
+
+    def notice(self, key: str, message: str, *, warning: bool = True) -> None:
+        pass
+
+    def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of `midfill doctor`. `detail` is for people and holds no secret."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a backend found out about itself when asked by `midfill doctor`."""
+
+    checks: tuple[Check, ...] = field(default=())
+
+
+class Backend(Protocol):
+    """A generator of text. Built by `backends.registry`; used from one event loop; safe for concurrent `stream` calls."""
+
+    @property
+    def name(self) -> str:
+        """The settings entry it was built from."""
+
+    @property
+    def model(self) -> str:
+        """The model's name as the service knows it; the prompt family is guessed from it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Stands for service, model and parameters in cache keys. Holds no secret."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def prepare(self) -> None:
+        """Make ready (load a local model, open a pool). Cheap when ready. Raises BackendError."""
+
+    def stream(self, request: BackendRequest) -> AsyncGenerator[Delta, None]:
+        """Yield deltas. Raises BackendError. Consumers must use `contextlib.aclosing`.
+
+        Cancelling the consuming task, or closing the generator, stops the work behind it: the connection is closed, or
+        the local model stops evaluating.
+        """
+
+    async def probe(self) -> Probe: ...
+
+    async def aclose(self) -> None:
+        """Free sockets and processes. Idempotent."""

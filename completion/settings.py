@@ -1,0 +1,52 @@
+"""Every default of the engine. Knows nothing of where settings come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionSettings:
+    """The `[completion]` table; `[languages.<id>]` overrides any of it."""
+
+    enabled: bool = True
+    max_tokens: int = 128  # length of the answer, tokens
+    temperature: float = 0.0  # 0: greedy
+    debounce_ms: int = 120  # quiet time before an automatic request is sent, ms
+    multiline: str = "auto"  # "auto", "always" or "never"
+    prompt_tokens: int = 2048  # budget of the whole prompt, tokens
+    max_lines: int = 40  # longer answers are cut
+    cache_entries: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """The `[context]` table: shares of `prompt_tokens`. What one part does not use goes to the prefix."""
+
+    sources: tuple[str, ...] = ("open_files",)
+    suffix_share: float = 0.2
+    extra_share: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacySettings:
+    """The `[privacy]` table."""
+
+    ignore: tuple[str, ...] = (".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*")
+    redact: bool = True  # well-known shapes of keys are blanked in prompts that leave the machine
+    allow_remote: bool = True  # False: only backends on this machine are used
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """All the engine needs. `languages` holds complete settings for languages that differ."""
+
+    completion: CompletionSettings = CompletionSettings()
+    context: ContextSettings = ContextSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    languages: Mapping[str, CompletionSettings] = field(default_factory=lambda: MappingProxyType({}))
+
+    def for_language(self, language_id: str) -> CompletionSettings:
+        return self.languages.get(language_id, self.completion)

@@ -1,0 +1,123 @@
+"""Every value that passes between the stages of the engine. Positions are code-point offsets, line ends as in the document.
+
+Must not know LSP, HTTP or any setting.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from backends.base import Finish, Usage
+
+
+class Text(Protocol):
+    """Immutable text that need not be one string. Offsets are code points and are clamped to the text."""
+
+    def __len__(self) -> int: ...
+
+    def slice(self, start: int, end: int) -> str: ...
+
+
+class PlainText:
+    """`Text` over one string, for callers that have one."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    def slice(self, start: int, end: int) -> str:
+        return self._text[max(0, start) : max(0, end)]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSnapshot:
+    """A document as it was at one version. `path` is relative to the workspace root, with `/`; None for unsaved text."""
+
+    uri: str
+    language_id: str
+    version: int
+    text: Text
+    path: str | None = None
+
+
+class Trigger(enum.Enum):
+    AUTOMATIC = "automatic"
+    INVOKED = "invoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The entry chosen in the editor's popup menu: accepting it would put `text` in place of [start, end)."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionContext:
+    """What a request asks: complete `document` at `offset`, seen with `others`, most recently viewed first."""
+
+    document: DocumentSnapshot
+    offset: int
+    trigger: Trigger = Trigger.AUTOMATIC
+    selected: Selected | None = None
+    repo: str | None = None  # name of the workspace folder
+    others: tuple[DocumentSnapshot, ...] = ()
+    received: float | None = None  # when the request arrived, seconds of the engine's clock
+
+
+class Reason(enum.StrEnum):
+    """Why there is no suggestion. One per empty answer; names are part of the interface."""
+
+    DISABLED = "disabled"
+    IGNORED_FILE = "ignored-file"
+    NOT_OPEN = "not-open"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    STALE = "stale"
+    NO_BACKEND = "no-backend"
+    BACKEND_ERROR = "backend-error"
+    BREAKER_OPEN = "breaker-open"
+    TIMEOUT = "timeout"
+    MID_WORD = "mid-word"
+    EMPTY = "empty"
+    DUPLICATE_OF_SUFFIX = "duplicate-of-suffix"
+    REPETITION = "repetition"
+    TOO_LONG = "too-long"
+
+
+@dataclass(frozen=True, slots=True)
+class RawCompletion:
+    """What the model wrote, terminators cut, line ends `\\n`, before any filter that looks at the document."""
+
+    text: str
+    finish: Finish | None  # None: stopped early by the engine
+    usage: Usage = field(default=Usage())
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A suggestion: put `text` in place of [start, end) of the snapshot. start <= cursor <= end, all on one line."""
+
+    text: str
+    start: int
+    end: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuggestion:
+    """Silence, and why. `detail` is for people and holds no source text."""
+
+    reason: Reason
+    detail: str = ""
+
+
+Outcome = Completion | NoSuggestion

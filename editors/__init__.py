@@ -1,0 +1,1 @@
+"""Files that editors need, one folder each. Imports nothing of ours."""
