@@ -1,6 +1,6 @@
 """The contract between the engine and whatever generates text: prompts, requests, deltas, errors.
 
-Knows nothing of editors, cursors, LSP or any one service. `completion` may import this module of `backends` and no other.
+Knows nothing of editors, cursors, LSP or any one service. `completion` may import this module of `backends` alone.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Piece:
 class RawPrompt:
     """A prompt for plain continuation.
 
-    Kept in pieces so that an engine with its own tokenizer can map special pieces to ids and tokenise the rest literally.
-    Services that take a string send `text`; the engine has then already made special tokens inside plain pieces harmless
-    (unless `Capabilities.literal_text`).
+    Kept in pieces so that a backend with its own tokenizer maps special pieces to ids and tokenises the rest literally.
+    Services that take a string send `text`; special tokens inside plain pieces have been made harmless by then (unless
+    `Capabilities.literal_text`).
     """
 
     pieces: tuple[Piece, ...]
@@ -80,8 +80,8 @@ Prompt = InfillPrompt | RawPrompt | ChatPrompt
 class BackendRequest:
     """One question to a backend.
 
-    `max_tokens` > 0. `temperature` >= 0, 0 meaning greedy. `stop` holds strings at which the service may end; the engine
-    cuts there itself too, so a backend that cannot send (all of) them sends the first ones it has room for.
+    `max_tokens` > 0. `temperature` >= 0, 0 meaning greedy. `stop` holds strings at which the service may end; the
+    engine cuts there itself too, so a backend that cannot send all of them sends the first ones it has room for.
     """
 
     prompt: Prompt
@@ -202,7 +202,7 @@ class Probe:
 
 
 class Backend(Protocol):
-    """A generator of text. Built by `backends.registry`; used from one event loop; safe for concurrent `stream` calls."""
+    """A generator of text. Built by `backends.registry`; used from one event loop; `stream` calls may overlap."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Every value that passes between the stages of the engine. Positions are code-point offsets, line ends as in the document.
+"""Every value that passes between the stages of the engine. Positions are code-point offsets.
 
 Must not know LSP, HTTP or any setting.
 """
@@ -37,7 +37,7 @@ class PlainText:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSnapshot:
-    """A document as it was at one version. `path` is relative to the workspace root, with `/`; None for unsaved text."""
+    """A document as it was at one version. `path` is relative to the workspace root, with `/`; None if unsaved."""
 
     uri: str
     language_id: str
