@@ -1,0 +1,134 @@
+"""Bytes from and to the client: frames of JSON-RPC messages over descriptors or a socket. Knows nothing of LSP.
+
+Every message is handed over on the event loop, in the order it came in. Nothing but frames is ever written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import select
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+logger = logging.getLogger(__name__)
+
+_CHUNK = 1 << 16  # bytes read at once
+_MAX_HEADER = 1 << 14  # bytes; more without a blank line cannot be a header and is dropped
+
+
+def frame(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class Frames:
+    """Cuts a byte stream into message bodies. Does no IO."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._missing: int | None = None  # length of the body being read; None: in a header
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the bodies that `data` completes."""
+        self._buffer += data
+        bodies = []
+        while (body := self._next()) is not None:
+            bodies.append(body)
+        return bodies
+
+    def _next(self) -> bytes | None:
+        while self._missing is None:
+            end = self._buffer.find(b"\r\n\r\n")
+            if end < 0:
+                if len(self._buffer) > _MAX_HEADER:
+                    logger.warning("%d bytes without a header were dropped", len(self._buffer))
+                    self._buffer.clear()
+                return None
+            self._missing = _content_length(bytes(self._buffer[:end]))
+            del self._buffer[: end + 4]
+        if len(self._buffer) < self._missing:
+            return None
+        body = bytes(self._buffer[: self._missing])
+        del self._buffer[: self._missing]
+        self._missing = None
+        return body
+
+
+def _content_length(header: bytes) -> int | None:
+    for line in header.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            return int(value)
+    logger.warning("a header without Content-Length was skipped")
+    return None
+
+
+class Writer(Protocol):
+    def write(self, data: bytes) -> None:
+        """Write all of `data`. Never raises: a lost client shows as the end of its input."""
+
+
+class DescriptorWriter:
+    """Writes whole frames to a descriptor, from any thread, one after the other."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._lost = False
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        with self._lock:
+            while view and not self._lost:
+                try:
+                    view = view[os.write(self._descriptor, view) :]
+                except BlockingIOError:  # the client made our end non-blocking
+                    select.select([], [self._descriptor], [])
+                except OSError as error:
+                    self._lost = True
+                    logger.info("the client no longer reads: %s", error)
+
+
+class SocketWriter:
+    def __init__(self, stream: asyncio.StreamWriter) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        if not self._stream.is_closing():
+            self._stream.write(data)
+
+
+def read_descriptor(descriptor: int, receive: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+    """Read frames in a thread of its own; `receive` and `ended` are called on the running loop.
+
+    A thread, because asyncio cannot wait for every kind of stdin on every system; a daemon, and past any buffered
+    reader, so that a read that never returns does not keep the process alive.
+    """
+    loop = asyncio.get_running_loop()
+
+    def deliver(bodies: list[bytes]) -> None:
+        for body in bodies:
+            receive(body)
+
+    def run() -> None:
+        frames = Frames()
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            with contextlib.suppress(OSError):
+                while data := os.read(descriptor, _CHUNK):
+                    if bodies := frames.feed(data):
+                        loop.call_soon_threadsafe(deliver, bodies)
+            loop.call_soon_threadsafe(ended)
+
+    threading.Thread(target=run, name="midfill-stdin", daemon=True).start()
+
+
+async def read_socket(stream: asyncio.StreamReader, receive: Callable[[bytes], None]) -> None:
+    """Read frames until the client disconnects."""
+    frames = Frames()
+    with contextlib.suppress(ConnectionError):
+        while data := await stream.read(_CHUNK):
+            for body in frames.feed(data):
+                receive(body)
