@@ -18,7 +18,8 @@ class Inventory:
         self.items[item.name] = item
 
     def total_value(self) -> float:
+        """Price times quantity, over everything in stock."""
         total = 0.0
         for item in self.items.values():
-            total += 
+            total += item
         return total
