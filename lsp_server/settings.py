@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from backends.settings import BackendSettings
-from completion.settings import EngineSettings
+from completion.settings import CompletionSettings, ContextSettings, EngineSettings, PrivacySettings
+from lsp_server.settings_schema import ROOT
+from lsp_server.settings_sources import (
+    PROJECT_FILE,
+    Collected,
+    Entry,
+    Place,
+    Problem,
+    read_client,
+    read_environment,
+    read_file,
+    read_leaf,
+)
 
+__all__ = ["NO_BACKEND", "Problem", "Settings", "load", "project_files", "user_file"]
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One setting that was not taken. Holds no secret."""
-
-    path: str  # "completion.debounce_ms"; empty: the whole file
-    source: str  # "environment variable MIDFILL_…", "editor setting midfill.…" or a file's path
-    found: str  # what stood there, shortened; empty where it must not be shown
-    allowed: str
-
-    def __str__(self) -> str:
-        what = f"{self.path}: " if self.path else ""
-        found = f"{self.found}: " if self.found else ""
-        return f"{what}{found}{self.allowed} ({self.source})"
+NO_BACKEND = """No model is set up. There are two ways to go on:
+1. A model on this machine: install midfill with the extra "local" (midfill[local]); it brings a small model along.
+2. A service of yours, in {file}:
+     backend = "work"
+     [backends.work]
+     kind = "ffm"
+     url = "https://ffm.example.com/api"
+     model = "qwen2.5-coder-7b-32k"
+     key_env = "FFM_API_KEY"
+"""
+LOCAL = "local"  # name of the entry that exists without being defined, if the extra is installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +45,20 @@ class Settings:
 
     backend: str = ""
     backends: Mapping[str, BackendSettings] = field(default_factory=lambda: MappingProxyType({}))
-    engine: EngineSettings = EngineSettings()
+    engine: EngineSettings = field(default_factory=EngineSettings)
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> where it was set
+
+
+def user_file() -> Path:
+    """The user's config file, whether it exists or not."""
+    import platformdirs  # not needed with --config
+
+    return platformdirs.user_config_path("midfill", appauthor=False) / "config.toml"
+
+
+def project_files(roots: Iterable[Path]) -> list[Path]:
+    """The project file of each workspace root, whether it exists or not."""
+    return list(dict.fromkeys(root / PROJECT_FILE for root in roots))
 
 
 def load(
@@ -42,9 +66,125 @@ def load(
     roots: Sequence[Path],
     environ: Mapping[str, str],
     client: Mapping[str, Any] | None,
+    *,
+    backend: str = "",
 ) -> tuple[Settings, tuple[Problem, ...]]:
     """Merge the user's file, `.midfill.toml` of each root, the environment and the client's settings; later wins.
 
-    `config_file` stands in for the user's file; None: the usual place. Never raises for a wrong setting.
+    `config_file` stands in for the user's file; None: the usual place. `backend` wins over all. Never raises for
+    a wrong setting: the value of a lower layer, or the default, is used.
     """
-    return Settings(), ()
+    read = Collected()
+    read_file(read, config_file or user_file(), project=False, required=config_file is not None)
+    for file in project_files(roots):
+        read_file(read, file, project=True)
+    of_client = Collected()
+    read_client(of_client, client)
+    read_environment(read, environ, [*read.entries, *of_client.entries])
+    read.entries += of_client.entries
+    read.problems += of_client.problems
+    if backend:
+        read_leaf(read, ("backend",), ROOT["backend"], backend, Place("--backend"))
+    return _build(read), tuple(read.problems)
+
+
+def _build(read: Collected) -> Settings:
+    engine = EngineSettings(
+        completion=_completion(read.entries),
+        context=ContextSettings(**_values(read.entries, "context")),
+        privacy=_privacy(read.entries),
+        languages=MappingProxyType(
+            {
+                language: _completion(read.entries, language)
+                for language in dict.fromkeys(entry.path[1] for entry in read.entries if entry.path[0] == "languages")
+            }
+        ),
+    )
+    backends = _backends(read)
+    chosen = _choose(read, backends)
+    sources = {".".join(entry.path): entry.source for entry in read.entries}
+    return Settings(chosen, MappingProxyType(backends), engine, MappingProxyType(sources))
+
+
+def _values(entries: Iterable[Entry], *table: str) -> dict[str, Any]:
+    """The last value of each setting of a table; of tables within, the last of each key."""
+    values: dict[str, Any] = {}
+    for entry in entries:
+        if entry.path[:-1] == table:
+            old = values.get(entry.path[-1])
+            values[entry.path[-1]] = old | entry.value if isinstance(old, dict) else entry.value
+    return values
+
+
+def _completion(entries: Sequence[Entry], language: str = "") -> CompletionSettings:
+    """Settings for a language, or for all. A project can switch completion off, not on against the user's word."""
+
+    def merged(taken: Sequence[Entry]) -> dict[str, Any]:
+        values = _values(taken, "completion")
+        return values | _values(taken, "languages", language) if language else values
+
+    values = merged(entries)
+    own = merged([entry for entry in entries if not entry.project])
+    if not own.get("enabled", True):
+        values["enabled"] = False
+    return CompletionSettings(**values)
+
+
+def _privacy(entries: Sequence[Entry]) -> PrivacySettings:
+    """A project's patterns are added to whatever the other places say."""
+    settings = PrivacySettings(**_values([entry for entry in entries if not entry.project], "privacy"))
+    added = [pattern for entry in entries if entry.project and entry.path[0] == "privacy" for pattern in entry.value]
+    if not added:
+        return settings
+    ignore = tuple(dict.fromkeys((*settings.ignore, *added)))
+    return PrivacySettings(ignore=ignore, redact=settings.redact, allow_remote=settings.allow_remote)
+
+
+def _backends(read: Collected) -> dict[str, BackendSettings]:
+    backends: dict[str, BackendSettings] = {}
+    for name in dict.fromkeys(entry.path[1] for entry in read.entries if entry.path[0] == "backends"):
+        values = _values(read.entries, "backends", name)
+        if name == LOCAL:
+            values.setdefault("kind", "llama-cpp")
+        if values.get("kind"):
+            for table in ("headers", "parameters"):
+                if table in values:
+                    values[table] = MappingProxyType(values[table])
+            backends[name] = BackendSettings(**values)
+        else:
+            source = next(entry.source for entry in read.entries if entry.path[:2] == ("backends", name))
+            allowed = 'missing; such as "ffm" or "llama-cpp"'
+            read.problems.append(Problem(f"backends.{name}.kind", source, "", allowed))
+    return backends
+
+
+def _choose(read: Collected, backends: dict[str, BackendSettings]) -> str:
+    """The entry to use; adds `local` to the entries where it is meant and installed.
+
+    A wrong name falls back to what a lower layer chose, never to an entry nobody chose: text would go where the user
+    did not send it.
+    """
+    named = [entry for entry in read.entries if entry.path == ("backend",) and entry.value]
+    wants_local = any(entry.value == LOCAL for entry in named) or not (named or backends)
+    if wants_local and LOCAL not in backends and local_installed():
+        backends[LOCAL] = BackendSettings(kind="llama-cpp")
+    defined = ", ".join(f'"{name}"' for name in backends)
+    for entry in reversed(named):
+        if entry.value in backends:
+            return str(entry.value)
+        allowed = f"one of {defined}" if defined else "defined: there is no [backends.…] yet"
+        if entry.value == LOCAL:
+            allowed += ' (the extra "local" is not installed)'
+        read.problems.append(Problem("backend", entry.source, f'"{entry.value}"', allowed))
+    if not named and len(backends) > 1:
+        read.problems.append(Problem("backend", "settings", "", f"not set; must be one of {defined}"))
+    return next(iter(backends)) if not named and len(backends) == 1 else ""
+
+
+def local_installed() -> bool:
+    """Whether the extra `local` is there: llama.cpp and the embedded model. Imports neither."""
+    if importlib.util.find_spec("llama_cpp") is None:
+        return False
+    from backends.embedded import embedded_model  # only where no backend is set up
+
+    return embedded_model() is not None

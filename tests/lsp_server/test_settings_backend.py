@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backends.settings import BackendSettings
+from lsp_server import settings as module
+from lsp_server.settings import Problem, load
+from tests.lsp_server.reading import WORK, only, read
+
+
+@pytest.fixture(autouse=True)
+def _own_user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "user_file", lambda: tmp_path / "user" / "config.toml")
+
+
+@pytest.fixture
+def _without_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "local_installed", lambda: False)
+
+
+@pytest.fixture
+def _with_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "local_installed", lambda: True)
+
+
+TWO = WORK + '[backends.home]\nkind = "llama-cpp"\n'
+
+
+@pytest.mark.usefixtures("_without_local")
+def test_nothing_configured_and_nothing_installed(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path)
+    assert (settings.backend, settings.backends, problems) == ("", {}, ())
+
+
+@pytest.mark.usefixtures("_with_local")
+def test_nothing_configured_means_the_local_model(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path)
+    assert (settings.backend, settings.backends, problems) == (
+        "local",
+        {"local": BackendSettings(kind="llama-cpp")},
+        (),
+    )
+
+
+@pytest.mark.usefixtures("_with_local")
+def test_local_can_be_named_beside_others_and_is_not_taken_unasked(tmp_path: Path) -> None:
+    assert read(tmp_path, WORK)[0].backend == "work"
+    assert "local" not in read(tmp_path, WORK)[0].backends
+    assert read(tmp_path, WORK, env={"MIDFILL_BACKEND": "local"})[0].backend == "local"
+
+
+def test_local_needs_no_kind(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, "[backends.local]\nthreads = 2\n")
+    assert problems == ()
+    assert settings.backends == {"local": BackendSettings(kind="llama-cpp", threads=2)}
+    assert settings.backend == "local"
+
+
+@pytest.mark.usefixtures("_without_local")
+def test_an_unknown_backend_falls_back_to_a_lower_choice_only(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, 'backend = "home"\n' + TWO, env={"MIDFILL_BACKEND": "hom"})
+    assert settings.backend == "home"
+    assert only(problems) == Problem(
+        "backend", "environment variable MIDFILL_BACKEND", '"hom"', 'one of "work", "home"'
+    )
+    settings, problems = read(tmp_path, 'backend = "local"\n' + WORK)
+    assert settings.backend == ""
+    assert 'the extra "local" is not installed' in str(only(problems))
+
+
+def test_several_backends_and_no_choice(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, TWO)
+    assert settings.backend == ""
+    assert 'not set; must be one of "work", "home"' in str(only(problems))
+
+
+def test_command_line_wins(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('backend = "work"\n' + TWO)
+    settings, problems = load(tmp_path / "c.toml", [], {}, {"backend": "work"}, backend="home")
+    assert (settings.backend, problems) == ("home", ())
+    settings, problems = load(tmp_path / "c.toml", [], {}, None, backend="nope")
+    assert (settings.backend, only(problems).source) == ("work", "--backend")
