@@ -6,6 +6,7 @@ form feed, U+2028 and others too and would put every later edit on the wrong lin
 
 from __future__ import annotations
 
+import io
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,6 @@ from lsp_server.uris import Root, relative_to_root
 # FANOUT * log(lines) / log(FANOUT): nearly flat from 32 to 128 (benchmarks/edits.py).
 FANOUT = 64
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _T = TypeVar("_T")
 _COUNT = attrgetter("count")
@@ -311,7 +311,7 @@ class Documents:
 
 def _split(text: str, *, final: bool) -> tuple[str, ...]:
     """Lines with their endings. `final`: the text ends the document, so what follows its last ending is a line, too."""
-    lines = tuple(_LINE.findall(text))
+    lines = tuple(io.StringIO(text, newline=""))  # this mode knows just the three endings and leaves them as they are
     if final and (not lines or lines[-1].endswith(("\n", "\r"))):
         lines += ("",)
     return lines
