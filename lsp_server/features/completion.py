@@ -1,0 +1,22 @@
+"""textDocument/completion, for editors that do not know inline completion. Decides nothing: the session does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from lsp_server.convert import completion_list, pair
+from lsp_server.session import Asked
+
+if TYPE_CHECKING:
+    from lsp_server.server import Server
+
+
+def register(server: Server) -> None:
+    def completion(params: types.CompletionParams) -> object:
+        # The trigger kind "invoked" is also sent while typing, so it says nothing.
+        request_id, uri = str(server.protocol.msg_id), params.text_document.uri
+        return server.session.complete(Asked(request_id, uri, pair(params.position)), completion_list)
+
+    server.protocol.requests[types.TEXT_DOCUMENT_COMPLETION] = completion

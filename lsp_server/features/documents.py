@@ -1,0 +1,70 @@
+"""What the client tells about its documents: open, change, close, save, and which one the user looks at."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from lsp_server.documents import Edit
+
+if TYPE_CHECKING:
+    from lsp_server.server import Server
+
+logger = logging.getLogger(__name__)
+
+DID_FOCUS = "textDocument/didFocus"  # of Copilot's clients
+PROJECT_FILE = ".midfill.toml"
+
+
+def register(server: Server) -> None:
+    session = server.session
+    handlers = server.protocol.notifications
+
+    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        document = params.text_document
+        session.documents.open(document.uri, document.language_id, document.version, document.text)
+
+    def did_change(params: types.DidChangeTextDocumentParams) -> None:
+        uri, version = params.text_document.uri, params.text_document.version
+        if session.documents.change(uri, version, map(_edit, params.content_changes)) is None:
+            logger.info("a change of a document that is not open was ignored")
+
+    def did_close(params: types.DidCloseTextDocumentParams) -> None:
+        session.closed(params.text_document.uri)
+
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        if params.text_document.uri.endswith(f"/{PROJECT_FILE}"):
+            server.reload_settings()
+
+    def did_focus(params: Any) -> None:
+        uri = uri_of(params)
+        if uri is not None:
+            session.documents.touch(uri)
+
+    def on_bad_notification(method: str, params: Any) -> None:
+        """A change that cannot be read leaves our copy wrong: without a copy there is silence, not nonsense."""
+        if method == types.TEXT_DOCUMENT_DID_CHANGE and (uri := uri_of(params)) is not None:
+            session.closed(uri)
+
+    handlers[types.TEXT_DOCUMENT_DID_OPEN] = did_open
+    handlers[types.TEXT_DOCUMENT_DID_CHANGE] = did_change
+    handlers[types.TEXT_DOCUMENT_DID_CLOSE] = did_close
+    handlers[types.TEXT_DOCUMENT_DID_SAVE] = did_save
+    handlers[DID_FOCUS] = did_focus
+    server.protocol.on_bad_notification = on_bad_notification
+
+
+def _edit(change: types.TextDocumentContentChangeEvent) -> Edit:
+    if isinstance(change, types.TextDocumentContentChangePartial):
+        start, end = change.range.start, change.range.end
+        return Edit(change.text, (start.line, start.character, end.line, end.character))
+    return Edit(change.text)
+
+
+def uri_of(params: Any) -> str | None:
+    """The document of a message that is not in the specification, or is malformed."""
+    document = params.get("textDocument") if isinstance(params, dict) else None
+    uri = document.get("uri") if isinstance(document, dict) else None
+    return uri if isinstance(uri, str) else None

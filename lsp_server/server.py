@@ -1,0 +1,152 @@
+"""The language server of one client: puts protocol, session and features together, and runs over stdio or TCP.
+
+Must not know what completes code: the session asks `compose` for that when it is first needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import ipaddress
+import logging
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from pygls.lsp.server import LanguageServer
+
+from lsp_server import parent, transport
+from lsp_server.client import Client
+from lsp_server.features import (
+    commands,
+    completion,
+    configuration,
+    documents,
+    feedback,
+    inline_completion,
+    lifecycle,
+)
+from lsp_server.protocol import Protocol, converter
+from lsp_server.session import Session
+
+if TYPE_CHECKING:
+    from lsp_server.options import ServeOptions
+
+logger = logging.getLogger(__name__)
+
+DISTRIBUTION = "midfill"
+END_S = 5.0  # seconds the server may take to end; then it is ended
+
+FEATURES = (lifecycle, documents, inline_completion, completion, configuration, commands, feedback)
+
+
+class Server(LanguageServer):
+    protocol: Protocol
+
+    def __init__(self, options: ServeOptions) -> None:
+        super().__init__(DISTRIBUTION, _version(), protocol_cls=Protocol, converter_factory=converter)
+        self.client = Client(self.protocol)
+        self.session = Session(options, self.client)
+        self.initial_settings: Mapping[str, Any] = {}  # initializationOptions
+        self.pulls = 0  # questions for settings, see features.configuration
+        self._code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._started = False
+        for feature in FEATURES:
+            feature.register(self)
+
+    def start(self) -> None:
+        """Set the engine up in the background. Does so once."""
+        if not self._started:
+            self._started = True
+            self.session.spawn(lifecycle.start(self))
+
+    def reload_settings(self) -> None:
+        """Read the settings anew if they were read before."""
+        if self._started:
+            self.session.reload()
+
+    def watch_parent(self, pid: Any) -> None:
+        """End the server when the process ends, even if the event loop is busy then."""
+        loop = asyncio.get_running_loop()
+
+        def died() -> None:
+            logger.info("the editor's process has ended")
+            parent.end_within(END_S, 1)
+            loop.call_soon_threadsafe(self.stop, 1)
+
+        if isinstance(pid, int) and not parent.watch(pid, died):
+            logger.info("process %d of the editor cannot be seen from here", pid)
+
+    def stop(self, code: int) -> None:
+        """End the server with `code`. The first call counts."""
+        if not self._code.done():
+            self._code.set_result(code)
+
+    async def until_stopped(self) -> int:
+        """Wait for `stop`, free everything, return the exit code."""
+        code = await self._code
+        parent.end_within(END_S, code)
+        self.protocol.cancel_all()
+        self.protocol.shut_down = True
+        await self.session.aclose()
+        return code
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log. pygls would open a message box, for some bugs at every key."""
+        logger.error("%s", type(error).__name__, exc_info=error)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout
+        return "0"
+
+
+def serve(options: ServeOptions, stdin: BinaryIO, stdout: BinaryIO) -> int:
+    """Serve one client and return the exit code. `stdin` and `stdout` are used with stdio only, see `fds`.
+
+    Raises OSError if the TCP address cannot be used.
+    """
+    for name in ("pygls", "asyncio"):  # pygls logs messages, and with them source text, at INFO
+        logging.getLogger(name).setLevel(logging.WARNING)
+    work = _over_tcp(options) if options.transport == "tcp" else _over_stdio(options, stdin, stdout)
+    return asyncio.run(work)
+
+
+async def _over_stdio(options: ServeOptions, stdin: BinaryIO, stdout: BinaryIO) -> int:
+    server = Server(options)
+    server.protocol.set_writer(transport.DescriptorWriter(stdout.fileno()))  # type: ignore[arg-type]
+    # The end of input without exit is how a crashed editor looks.
+    transport.read_descriptor(stdin.fileno(), server.protocol.receive, lambda: server.stop(1))
+    return await server.until_stopped()
+
+
+async def _over_tcp(options: ServeOptions) -> int:
+    """Serve the first client that connects; its disconnecting ends the server."""
+    server = Server(options)
+    taken = False
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal taken
+        if taken:
+            writer.close()
+            return
+        taken = True
+        server.protocol.set_writer(transport.SocketWriter(writer))  # type: ignore[arg-type]
+        await transport.read_socket(reader, server.protocol.receive)
+        server.stop(1)
+
+    listener = await asyncio.start_server(connected, options.host, options.port)
+    for socket in listener.sockets:
+        address = socket.getsockname()
+        sys.stderr.write(f"midfill listens on {address[0]}:{address[1]}\n")
+        if not ipaddress.ip_address(address[0]).is_loopback:
+            sys.stderr.write(
+                "midfill: other machines can connect, without a password, and the traffic is not encrypted\n"
+            )
+    sys.stderr.flush()
+    try:
+        return await server.until_stopped()
+    finally:
+        listener.close()

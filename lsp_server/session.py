@@ -1,0 +1,308 @@
+"""One client's session: its documents, settings, backend and engine, and what becomes of suggestions.
+
+Must not know JSON-RPC methods. The engine and the backends are imported when they are first needed, which is after
+`initialize` was answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lsp_server.documents import Documents
+from lsp_server.tally import Tally
+from lsp_server.uris import to_path
+
+if TYPE_CHECKING:
+    from backends.base import Backend
+    from completion.engine import Engine
+    from completion.trace import RequestTrace, TraceLog
+    from completion.types import CompletionContext, Outcome
+    from lsp_server.client import Client
+    from lsp_server.convert import Suggestion
+    from lsp_server.options import ServeOptions
+    from lsp_server.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_CLOSE_S = 2.0  # an engine or backend that takes longer to close is left behind
+OTHER_DOCUMENTS = 20  # open documents shown to the engine besides the current one
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A completion request in client units: positions are (line, column).
+
+    `chosen` is the entry of the editor's popup menu, its text and the start and end of what it would replace.
+    """
+
+    request_id: str
+    uri: str
+    position: tuple[int, int]
+    invoked: bool = False
+    chosen: tuple[str, tuple[int, int], tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """What one reading of the settings led to."""
+
+    settings: Settings
+    backend: Backend | None
+    engine: Engine
+
+
+class Session:
+    def __init__(self, options: ServeOptions, client: Client) -> None:
+        self.client = client
+        self.documents = Documents()
+        self.enabled = True
+        self.tally = Tally()
+        self.client_settings: Mapping[str, Any] = {}
+        self._options = options
+        self._setup: _Setup | None = None
+        self._ready = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._traces: TraceLog | None = None
+        self._on_close = ExitStack()
+
+    # Settings ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings | None:
+        return self._setup.settings if self._setup else None
+
+    @property
+    def backend(self) -> Backend | None:
+        return self._setup.backend if self._setup else None
+
+    @property
+    def started(self) -> bool:
+        return self._ready.is_set()
+
+    def reload(self) -> None:
+        """Read the settings anew; engine and backend are replaced as far as their settings changed."""
+        try:
+            self._reload()
+        except Exception:
+            logger.exception("bug while reading settings")
+            self.client.notice("start", "internal error while starting; the server's log says more")
+        self._ready.set()
+
+    def _reload(self) -> None:
+        from lsp_server.settings import load
+
+        roots = [Path(path) for root in self.documents.roots if (path := to_path(root.uri)) is not None]
+        settings, problems = load(self._options.config_file, roots, os.environ, self.client_settings)
+        old = self._setup
+        if old is None or _backend_of(old.settings) != _backend_of(settings):
+            self._replace(settings)
+        elif old.settings.engine != settings.engine:
+            self._setup = self._built(settings, old.backend)
+            self.spawn(_close(old.engine))
+        else:
+            self._setup = _Setup(settings, old.backend, old.engine)
+        for problem in problems:
+            self.client.notice(f"setting {problem}", str(problem))
+
+    def _replace(self, settings: Settings) -> None:
+        """Another backend, and an engine for it."""
+        from lsp_server import compose
+
+        old = self._setup
+        if old is not None:
+            self.client.forget_notices()
+            self.spawn(_close(old.engine, old.backend))
+        backend = compose.build_backend(settings, self.client)
+        self._setup = self._built(settings, backend)
+        if backend is not None:
+            self.spawn(self._prepare(backend))
+
+    def _built(self, settings: Settings, backend: Backend | None) -> _Setup:
+        from lsp_server import compose
+
+        return _Setup(settings, backend, compose.build_engine(settings, backend, self.traces, self.client))
+
+    async def _prepare(self, backend: Backend) -> None:
+        """Load the model before the first keystroke needs it."""
+        from backends.base import BackendError
+
+        try:
+            await backend.prepare()
+        except BackendError as error:
+            if self.backend is backend:
+                self.client.notice(f"{backend.name} {error.kind.value}", error.message)
+        else:
+            self.client.log(f"backend {backend.name} is ready, model {backend.model or 'unknown'}")
+
+    # Requests ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def traces(self) -> TraceLog:
+        if self._traces is None:
+            from completion.clock import SystemClock
+            from completion.trace import TraceLog
+
+            self._traces = TraceLog(self._trace_writer(), clock=SystemClock(), text=self._options.trace_text)
+        return self._traces
+
+    def _trace_writer(self) -> Callable[[str], None] | None:
+        """Append whole lines to the trace file, if there is to be one."""
+        path = self._options.trace_file
+        if path is None:
+            return None
+        try:
+            file = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            self.client.notice("trace", f"the trace cannot be written: {error}")
+            return None
+        self._on_close.callback(file.close)
+
+        def write(line: str) -> None:
+            file.write(line if line.endswith("\n") else f"{line}\n")
+
+        return write
+
+    def complete(self, asked: Asked, render: Callable[[Suggestion | None], T]) -> asyncio.Future[T] | T:
+        """Complete the document as it is at this moment. Cancelling the future stops the work."""
+        received = time.perf_counter()
+        from completion.types import NoSuggestion, Reason
+
+        trace = self.traces.begin(asked.request_id, asked.uri, received)
+        context = self._context(asked, received)
+        if context is None or not self.enabled:
+            reason = Reason.NOT_OPEN if context is None else Reason.DISABLED
+            self.traces.finish(trace, NoSuggestion(reason))
+            return render(None)
+
+        async def work(context: CompletionContext) -> T:
+            return render(await self._complete(context, trace))
+
+        def done(task: asyncio.Future[T]) -> None:
+            if task.cancelled():
+                self.traces.finish(trace, NoSuggestion(Reason.CANCELLED))
+            elif task.exception() is not None:
+                self.traces.finish(trace, NoSuggestion(Reason.BACKEND_ERROR, "internal error"))
+
+        task = asyncio.ensure_future(work(context))
+        task.add_done_callback(done)
+        return task
+
+    def _context(self, asked: Asked, received: float) -> CompletionContext | None:
+        from completion.types import CompletionContext, Selected, Trigger
+
+        self.documents.touch(asked.uri)
+        document = self.documents.get(asked.uri)
+        if document is None:
+            return None
+        lines, encoding = document.lines, self.documents.encoding
+        trigger = Trigger.INVOKED if asked.invoked else Trigger.AUTOMATIC
+        offset = lines.offset_at(*asked.position, encoding)
+        selected = None
+        if asked.chosen is not None:
+            text, start, end = asked.chosen
+            selected = Selected(text, lines.offset_at(*start, encoding), lines.offset_at(*end, encoding))
+        others = [other.snapshot() for other in self.documents if other is not document][:OTHER_DOCUMENTS]
+        return CompletionContext(document.snapshot(), offset, trigger, selected, document.repo, tuple(others), received)
+
+    async def _complete(self, context: CompletionContext, trace: RequestTrace) -> Suggestion | None:
+        from completion.types import NoSuggestion, Reason
+
+        await self._ready.wait()
+        if self._setup is None:
+            self.traces.finish(trace, NoSuggestion(Reason.NO_BACKEND, "the server did not start"))
+            return None
+        outcome = await self._setup.engine.complete(context, trace)
+        outcome, suggestion = self._fitted(context, outcome)
+        self.traces.finish(trace, outcome)
+        return suggestion
+
+    def _fitted(self, context: CompletionContext, outcome: Outcome) -> tuple[Outcome, Suggestion | None]:
+        from completion.types import NoSuggestion, Reason
+        from lsp_server.convert import fitted
+
+        if isinstance(outcome, NoSuggestion):
+            return outcome, None
+        document = self.documents.get(context.document.uri)
+        if document is None:
+            return NoSuggestion(Reason.STALE, "the document was closed"), None
+        asked, encoding = context.document.text, self.documents.encoding
+        suggestion = fitted(outcome, context.offset, asked, document.lines, encoding)
+        if suggestion is None:
+            return NoSuggestion(Reason.STALE), None
+        self.tally.offered(suggestion.id)
+        return outcome, suggestion
+
+    def closed(self, uri: str) -> None:
+        self.documents.close(uri)
+        if self._setup is not None:
+            self._setup.engine.forget(uri)
+
+    def clear_cache(self) -> None:
+        if self._setup is not None:
+            self._setup.engine.clear_cache()
+
+    def status(self) -> dict[str, Any]:
+        """Counts and what is in use, as JSON. Holds no secret and no source text."""
+        settings, backend = self.settings, self.backend
+        chosen = settings.backends.get(settings.backend) if settings else None
+        return {
+            "enabled": self.enabled,
+            "backend": settings.backend if settings else "",
+            "kind": chosen.kind if chosen else "",
+            "model": backend.model if backend else "",
+            "documents": len(self.documents),
+            "counts": dict(self.traces.counts),
+            **self.tally.counts(),
+        }
+
+    def explain(self, uri: str | None, most: int) -> list[dict[str, Any]]:
+        """The last requests, newest first, of one document or of all."""
+        last = self.traces.last(uri) if uri is not None else None
+        found = list(self.traces.recent)[::-1][:most] if uri is None else [last] if last else []
+        return [trace.as_dict() for trace in found]
+
+    # Life -------------------------------------------------------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run in the background until done or until the session ends."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("bug in the background", exc_info=error)
+
+    async def aclose(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_CLOSE_S)
+        if self._setup is not None:
+            await _close(self._setup.engine, self._setup.backend)
+        self._on_close.close()
+
+
+def _backend_of(settings: Settings) -> object:
+    """What a backend is built from."""
+    return settings.backend, settings.backends.get(settings.backend)
+
+
+async def _close(engine: Engine, backend: Backend | None = None) -> None:
+    """Close in this order: requests in flight end before their connections do."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(engine.aclose(), _CLOSE_S)
+    if backend is not None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(backend.aclose(), _CLOSE_S)
