@@ -1,0 +1,267 @@
+"""One pooled HTTP client per backend; every failure of HTTP told as a BackendError. Must not know any one service."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import ipaddress
+import logging
+import ssl
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import httpx
+
+from backends.base import BackendError, ErrorKind
+from backends.settings import BackendSettings
+
+for _name in ("httpx", "httpcore"):
+    # Below WARNING they write whole URLs and headers.
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+KEEPALIVE_S = 60.0  # pauses in typing are longer than httpx's 5 s; a new TLS connection costs two or three round trips
+DRAIN_S = 0.25  # how long to wait for the end of a body whose last record was read
+ERROR_BODY_BYTES = 64 * 1024
+SHOWN_CHARACTERS = 200  # of a service's own message
+ECHO_CHARACTERS = 8  # shorter lines of source say nothing
+
+STATUS_KINDS: Mapping[int, ErrorKind] = {
+    401: ErrorKind.AUTH,
+    402: ErrorKind.QUOTA,
+    403: ErrorKind.AUTH,
+    404: ErrorKind.MODEL_NOT_FOUND,
+    408: ErrorKind.TIMEOUT,
+    413: ErrorKind.CONTEXT_TOO_LONG,
+    429: ErrorKind.RATE_LIMITED,
+    503: ErrorKind.OVERLOADED,
+    529: ErrorKind.OVERLOADED,
+}
+
+
+def status_kind(status: int, *, html: bool) -> ErrorKind:
+    """What an HTTP status means. A web page in place of the service's own error comes from a gateway."""
+    if status in STATUS_KINDS:
+        return STATUS_KINDS[status]
+    if html or status < 400:
+        return ErrorKind.PROTOCOL
+    return ErrorKind.BAD_REQUEST if status < 500 else ErrorKind.OVERLOADED
+
+
+def retry_after_s(response: httpx.Response) -> float | None:
+    """The Retry-After header in seconds from now; None if absent or unreadable."""
+    value = response.headers.get("retry-after", "").strip()
+    with suppress(ValueError):
+        return max(0.0, float(value))
+    with suppress(ValueError, TypeError):
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    return None
+
+
+def shown_url(url: httpx.URL) -> str:
+    """The URL as messages may show it: no user, password, query or fragment."""
+    port = f":{url.port}" if url.port else ""
+    return f"{url.scheme}://{url.host}{port}{url.path}"
+
+
+def safe_text(text: str, *, secrets: tuple[str, ...] = (), source: str = "") -> str:
+    """A service's own words, fit for a message: one short line without secrets and without lines of `source`."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    for line in source.split("\n"):
+        if len(line.strip()) >= ECHO_CHARACTERS:
+            text = text.replace(line.strip(), "…")
+    text = " ".join(text.split()).rstrip(".。")
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def failure(error: Exception, url: httpx.URL, *, begun: bool) -> BackendError:
+    """Tell any exception of httpx as a BackendError. `begun`: the head of the answer had arrived."""
+    where, why = shown_url(url), str(error)
+    lost = ErrorKind.TRUNCATED if begun else ErrorKind.UNREACHABLE
+    match error:
+        case httpx.ConnectTimeout():
+            return BackendError(ErrorKind.TIMEOUT, f"No connection to {where} in time: check url, network and proxy.")
+        case httpx.TimeoutException():
+            return BackendError(ErrorKind.TIMEOUT, f"No answer from {where} in time.")
+        case httpx.ConnectError() if "SSL" in why or "certificate" in why.lower():
+            hint = "If it is signed by a company's own authority, name that certificate in ca_file."
+            return BackendError(ErrorKind.UNREACHABLE, f"TLS with {where} failed ({safe_text(why)}). {hint}")
+        case httpx.ConnectError():
+            hint = "Is the service running, and are url and proxy right?"
+            return BackendError(ErrorKind.UNREACHABLE, f"{where} cannot be reached ({safe_text(why)}). {hint}")
+        case httpx.ProxyError():
+            return BackendError(ErrorKind.UNREACHABLE, f"The proxy did not connect to {where} ({safe_text(why)}).")
+        case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
+            # The text of these may quote a header or the URL.
+            return BackendError(ErrorKind.SETTINGS, f"The request to {where} cannot be sent: check url and headers.")
+        case httpx.NetworkError():
+            return BackendError(lost, f"The connection to {where} was lost before the answer was complete.")
+        case httpx.RemoteProtocolError() if begun:
+            return BackendError(lost, f"{where} closed the connection before the answer was complete.")
+        case httpx.RemoteProtocolError():
+            return BackendError(ErrorKind.PROTOCOL, f"{where} closed the connection or does not speak HTTP.")
+        case httpx.DecodingError():
+            return BackendError(ErrorKind.PROTOCOL, f"The compressed answer of {where} is damaged.")
+        case _:
+            return BackendError(ErrorKind.PROTOCOL, f"The exchange with {where} failed ({type(error).__name__}).")
+
+
+class HttpClient:
+    """The connections of one backend. Nothing is opened before the first request. Raises only BackendError."""
+
+    def __init__(self, name: str, settings: BackendSettings) -> None:
+        self._settings = settings
+        self._path = f"backends.{name}"
+        self._base = _base_url(self._path, settings.url)
+        self._headers = _checked_headers(self._path, settings.headers)
+        self._client: httpx.AsyncClient | None = None
+        self._draining: set[asyncio.Task[None]] = set()
+
+    @property
+    def remote(self) -> bool:
+        """Whether requests leave this machine. A proxy may be anywhere, so one makes it so."""
+        return bool(self._settings.proxy) or not _is_loopback(self._base.host)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values of configured headers, any of which may be a credential."""
+        return tuple(value for value in self._headers.values() if len(value) >= 8)
+
+    def url(self, path: str) -> httpx.URL:
+        """The base URL with `path` behind it; a query of the base stays."""
+        return self._base.copy_with(path=self._base.path.rstrip("/") + path)
+
+    async def ready(self) -> httpx.AsyncClient:
+        if self._client is None:
+            context = await asyncio.to_thread(self._tls)  # reads some hundred certificates: 50 ms
+            if self._client is None:
+                self._client = self._open_client(context)
+        return self._client
+
+    async def post(self, url: httpx.URL, *, headers: Mapping[str, str], body: bytes) -> httpx.Response:
+        """Send a request; the head of the answer has arrived. The caller closes the response. Raises httpx's errors.
+
+        Configured headers win over `headers`. Redirects are not followed: they could take the key elsewhere.
+        """
+        client = await self.ready()
+        merged = httpx.Headers(headers)
+        merged.update(self._headers)
+        return await client.send(client.build_request("POST", url, headers=merged, content=body), stream=True)
+
+    @asynccontextmanager
+    async def within(self, deadline: float, url: httpx.URL, *, begun: bool = False) -> AsyncIterator[None]:
+        """Run HTTP calls until `deadline` (seconds of the loop's clock); whatever fails is a BackendError.
+
+        Read timeouts would not do: pings reset them. Must not span a `yield` of the caller.
+        """
+        try:
+            async with asyncio.timeout_at(deadline):
+                yield
+        except TimeoutError:
+            what = "did not finish its answer" if begun else "did not answer"
+            limit = f"{self._settings.timeout_s:g} s (timeout_s)"
+            raise BackendError(ErrorKind.TIMEOUT, f"{shown_url(url)} {what} within {limit}.") from None
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict) as error:
+            raise failure(error, url, begun=begun) from None  # the cause may quote a header
+
+    def drain(self, rest: AsyncGenerator[Any, None], stack: AsyncExitStack) -> None:
+        """Take over a response whose last record was read, so that its connection can be used again.
+
+        Nobody waits for it; a body that does not end within `DRAIN_S` is cut off.
+        """
+
+        async def run() -> None:
+            with suppress(httpx.HTTPError, TimeoutError, BackendError):
+                async with stack, asyncio.timeout(DRAIN_S):
+                    async for _ in rest:
+                        pass
+
+        task = asyncio.create_task(run())
+        self._draining.add(task)
+        task.add_done_callback(self._draining.discard)
+
+    async def aclose(self) -> None:
+        for task in tuple(self._draining):
+            task.cancel()
+        await asyncio.gather(*self._draining, return_exceptions=True)
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def _open_client(self, context: ssl.SSLContext) -> httpx.AsyncClient:
+        try:
+            return httpx.AsyncClient(
+                verify=context,
+                proxy=self._settings.proxy or None,
+                # Environment proxies are honoured, but never for this machine itself.
+                mounts={} if self.remote else {f"all://{_bracketed(self._base.host)}": None},
+                timeout=httpx.Timeout(None, connect=self._settings.connect_timeout_s),
+                limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
+                headers={"user-agent": "midfill"},
+            )
+        except ImportError:
+            hint = "A SOCKS proxy needs the package socksio: install httpx[socks] beside midfill."
+            raise BackendError(ErrorKind.SETTINGS, hint) from None
+        except (ValueError, httpx.InvalidURL):
+            where = f"{self._path}.proxy" if self._settings.proxy else "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY"
+            raise BackendError(ErrorKind.SETTINGS, f"{where} is not a proxy URL such as http://host:3128.") from None
+
+    def _tls(self) -> ssl.SSLContext:
+        if self._settings.ca_file:
+            try:
+                return ssl.create_default_context(cafile=self._settings.ca_file)
+            except OSError as error:  # also ssl.SSLError
+                why = "holds no PEM certificate" if isinstance(error, ssl.SSLError) else error.strerror
+                raise BackendError(
+                    ErrorKind.SETTINGS, f"{self._path}.ca_file, {self._settings.ca_file}, cannot be used: {why}."
+                ) from None
+        if self._base.scheme == "http":
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and costs nothing
+        return httpx.create_ssl_context()
+
+
+async def read_text(response: httpx.Response, limit: int | None = None) -> str:
+    """The body as UTF-8, at most `limit` bytes of it. Raises httpx's errors."""
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if limit is not None and size >= limit:
+            break
+    return b"".join(parts)[:limit].decode("utf-8-sig", "replace")
+
+
+def _base_url(path: str, text: str) -> httpx.URL:
+    allowed = "the base URL of the service, such as https://host/api"
+    try:
+        url = httpx.URL(text)
+    except (httpx.InvalidURL, ValueError):
+        raise BackendError(ErrorKind.SETTINGS, f"{path}.url cannot be read; allowed: {allowed}.") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        what = "is not set" if not text else "is not an http or https URL"
+        raise BackendError(ErrorKind.SETTINGS, f"{path}.url {what}; allowed: {allowed}.")
+    return url
+
+
+def _checked_headers(path: str, headers: Mapping[str, str]) -> httpx.Headers:
+    for name, value in headers.items():
+        if not (name.isascii() and name.replace("-", "").replace("_", "").isalnum()):
+            raise BackendError(ErrorKind.SETTINGS, f"{path}.headers: {name!r} is not a header's name.")
+        if not (value.isascii() and value.isprintable()):
+            raise BackendError(ErrorKind.SETTINGS, f"{path}.headers.{name} must be printable ASCII.")
+    return httpx.Headers(dict(headers))
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,128 @@
+"""API keys: where they come from and how they stay hidden. Knows no service and no HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from backends.base import BackendError, ErrorKind
+from backends.settings import BackendSettings
+
+COMMAND_TIMEOUT_S = 60.0  # long enough to type a passphrase
+RETRY_S = 30.0  # a failed command is not run again, and a refused key not resolved again, sooner than this
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Key:
+    """A secret and a description of its source that may be shown."""
+
+    value: str
+    source: str
+
+    def __repr__(self) -> str:
+        return f"Key(<hidden>, source={self.source!r})"
+
+
+def resolve_key(settings: BackendSettings) -> Key | None:
+    """Read the key from `key_env` or, where that is unset, from `key_command`. None if neither is configured.
+
+    Blocks while the command runs, at most `COMMAND_TIMEOUT_S`. Raises BackendError(AUTH).
+    """
+    if settings.key_env:
+        source = f"environment variable {settings.key_env}"
+        value = os.environ.get(settings.key_env, "")
+        if value.strip():
+            return _checked(value, source)
+        if not settings.key_command:
+            raise BackendError(ErrorKind.AUTH, f"The {source} is not set: it should hold the API key (key_env).")
+    if settings.key_command:
+        return _from_command(settings.key_command)
+    return None
+
+
+def _from_command(command: tuple[str, ...]) -> Key:
+    # Only the program's name is shown: arguments may be private.
+    source = f"key_command {PurePath(command[0]).name!r}"
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,  # the server's own stdin carries JSON-RPC
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except subprocess.TimeoutExpired:
+        raise BackendError(ErrorKind.AUTH, f"{source} did not end within {COMMAND_TIMEOUT_S:g} s.") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise BackendError(ErrorKind.AUTH, f"{source} cannot be run: {why}.") from None
+    if done.returncode != 0:
+        raise BackendError(ErrorKind.AUTH, f"{source} failed with exit code {done.returncode}; run it in a terminal.")
+    return _checked(done.stdout.decode("utf-8", "replace"), source)
+
+
+def _checked(value: str, source: str) -> Key:
+    value = value.strip()
+    if not value:
+        raise BackendError(ErrorKind.AUTH, f"{source} gave an empty API key.")
+    if not all("!" <= character <= "~" for character in value):
+        # An HTTP library would quote the whole header in its own error.
+        raise BackendError(
+            ErrorKind.AUTH, f"The API key from {source} holds spaces, line breaks or other characters no key has."
+        )
+    return Key(value, source)
+
+
+class KeySource:
+    """One backend's key: resolved at first use, then kept; concurrent requests share one run of the command."""
+
+    def __init__(self, settings: BackendSettings) -> None:
+        self._settings = settings
+        self._outcome: asyncio.Future[Key | BackendError | None] | None = None
+        self._since = 0.0  # when the outcome was asked for, seconds of the loop's clock
+
+    async def get(self) -> Key | None:
+        """Raises BackendError(AUTH). Cancelling the caller does not stop the command: the next request gets its key."""
+        if not self._settings.key_command:
+            return resolve_key(self._settings)
+        now = asyncio.get_running_loop().time()
+        if self._outcome is None or (
+            self._outcome.done() and isinstance(self._outcome.result(), BackendError) and now - self._since > RETRY_S
+        ):
+            self._since = now
+            self._outcome = _in_thread(self._settings)
+        await asyncio.wait({self._outcome})
+        outcome = self._outcome.result()
+        if isinstance(outcome, BackendError):
+            raise BackendError(outcome.kind, outcome.message)
+        return outcome
+
+    def refused(self) -> None:
+        """The service did not take the key: commands that print short-lived tokens are asked again next time."""
+        if self._outcome is not None and asyncio.get_running_loop().time() - self._since > RETRY_S:
+            self._outcome = None
+
+
+def _in_thread(settings: BackendSettings) -> asyncio.Future[Key | BackendError | None]:
+    """Resolve in a daemon thread: unlike the loop's own executor it never keeps the process from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Key | BackendError | None] = loop.create_future()
+
+    def run() -> None:
+        outcome: Key | BackendError | None
+        try:
+            outcome = resolve_key(settings)
+        except BackendError as error:
+            outcome = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(future.set_result, outcome)
+
+    threading.Thread(target=run, daemon=True, name="midfill-key").start()
+    return future

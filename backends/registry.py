@@ -1,0 +1,48 @@
+"""Which kinds of backend there are. Imports one only when it is used; must not know what any of them does."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import cast
+
+from backends.base import Backend, BackendError, ErrorKind, Observer
+from backends.settings import BackendSettings
+
+ENTRY_POINTS = "midfill.backends"
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "ffm": "backends.ffm:FfmBackend",
+        "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
+    }
+)
+
+Constructor = Callable[[str, BackendSettings, Observer], Backend]
+
+
+def create(name: str, settings: BackendSettings, observer: Observer) -> Backend:
+    """Build the backend of one settings entry. Raises BackendError(SETTINGS)."""
+    return _constructor(name, settings.kind)(name, settings, observer)
+
+
+def _constructor(name: str, kind: str) -> Constructor:
+    if kind in KINDS:
+        module, _, attribute = KINDS[kind].partition(":")
+        return cast(Constructor, getattr(importlib.import_module(module), attribute))
+    outside = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if kind in outside:
+        return _load(outside[kind])
+    known = ", ".join([*KINDS, *sorted(outside)])
+    raise BackendError(ErrorKind.SETTINGS, f"backends.{name}.kind is {kind!r}; allowed: {known}.")
+
+
+def _load(point: EntryPoint) -> Constructor:
+    try:
+        return cast(Constructor, point.load())
+    except (ImportError, AttributeError) as error:
+        raise BackendError(
+            ErrorKind.SETTINGS, f"The backend kind {point.name!r} ({point.value}) cannot be loaded: {error}"
+        ) from error
