@@ -6,7 +6,6 @@ Must not know what completes code: the session asks `compose` for that when it i
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import ipaddress
 import logging
 import sys
@@ -28,13 +27,13 @@ from lsp_server.features import (
 )
 from lsp_server.protocol import Protocol, converter
 from lsp_server.session import Session
+from lsp_server.version import DISTRIBUTION, version
 
 if TYPE_CHECKING:
     from lsp_server.options import ServeOptions
 
 logger = logging.getLogger(__name__)
 
-DISTRIBUTION = "midfill"
 END_S = 5.0  # seconds the server may take to end; then it is ended
 
 FEATURES = (lifecycle, documents, inline_completion, completion, configuration, commands, feedback)
@@ -44,7 +43,7 @@ class Server(LanguageServer):
     protocol: Protocol
 
     def __init__(self, options: ServeOptions) -> None:
-        super().__init__(DISTRIBUTION, _version(), protocol_cls=Protocol, converter_factory=converter)
+        super().__init__(DISTRIBUTION, version(), protocol_cls=Protocol, converter_factory=converter)
         self.client = Client(self.protocol)
         self.session = Session(options, self.client)
         self.initial_settings: Mapping[str, Any] = {}  # initializationOptions
@@ -94,13 +93,6 @@ class Server(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log. pygls would open a message box, for some bugs at every key."""
         logger.error("%s", type(error).__name__, exc_info=error)
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version(DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:  # run from a checkout
-        return "0"
 
 
 def serve(options: ServeOptions, stdin: BinaryIO, stdout: BinaryIO) -> int:

@@ -7,6 +7,7 @@ Must not know JSON-RPC methods. The engine and the backends are imported when th
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import time
@@ -155,7 +156,7 @@ class Session:
             self._traces = TraceLog(self._trace_writer(), clock=SystemClock(), text=self._options.trace_text)
         return self._traces
 
-    def _trace_writer(self) -> Callable[[str], None] | None:
+    def _trace_writer(self) -> Callable[[str], object] | None:
         """Append whole lines to the trace file, if there is to be one."""
         path = self._options.trace_file
         if path is None:
@@ -166,11 +167,7 @@ class Session:
             self.client.notice("trace", f"the trace cannot be written: {error}")
             return None
         self._on_close.callback(file.close)
-
-        def write(line: str) -> None:
-            file.write(line if line.endswith("\n") else f"{line}\n")
-
-        return write
+        return file.write
 
     def complete(self, asked: Asked, render: Callable[[Suggestion | None], T]) -> asyncio.Future[T] | T:
         """Complete the document as it is at this moment. Cancelling the future stops the work."""
@@ -269,7 +266,7 @@ class Session:
         """The last requests, newest first, of one document or of all."""
         last = self.traces.last(uri) if uri is not None else None
         found = list(self.traces.recent)[::-1][:most] if uri is None else [last] if last else []
-        return [trace.as_dict() for trace in found]
+        return [json.loads(trace.as_json()) for trace in found]
 
     # Life -------------------------------------------------------------------------------------------------------------
 
