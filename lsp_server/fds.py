@@ -15,26 +15,32 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 def take_stdout() -> BinaryIO:
-    """Return the real stdout, unbuffered; from now on whatever else writes to descriptor 1 writes to stderr."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # closed or missing
+    """Return the real stdout; from now on whatever else writes to descriptor 1 writes to stderr.
+
+    Raises OSError if stdout is closed.
+    """
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
         sys.stdout.flush()
     taken = _move(STDOUT)
     try:
         os.dup2(STDERR, STDOUT)
     except OSError:  # stderr is closed
         _point_at_nothing(STDOUT, os.O_WRONLY)
-    return open(taken, "wb", buffering=0)  # noqa: SIM115 - lives as long as the process
+    return open(taken, "wb")
 
 
 def take_stdin() -> BinaryIO:
-    """Return the real stdin, unbuffered; from now on descriptor 0 is at its end, for children too."""
+    """Return the real stdin; from now on descriptor 0 is at its end, for children too.
+
+    Raises OSError if stdin is closed.
+    """
     taken = _move(STDIN)
     _point_at_nothing(STDIN, os.O_RDONLY)
-    return open(taken, "rb", buffering=0)  # noqa: SIM115 - lives as long as the process
+    return open(taken, "rb")
 
 
 def _move(descriptor: int) -> int:
-    """A copy that children do not inherit. Raises OSError if the descriptor is closed."""
+    """A copy that children do not inherit, and that does not change line ends on Windows."""
     copy = os.dup(descriptor)
     if sys.platform == "win32":
         import msvcrt
@@ -45,8 +51,6 @@ def _move(descriptor: int) -> int:
 
 def _point_at_nothing(descriptor: int, flags: int) -> None:
     nothing = os.open(os.devnull, flags)
-    try:
+    if nothing != descriptor:
         os.dup2(nothing, descriptor)
-    finally:
-        if nothing != descriptor:
-            os.close(nothing)
+        os.close(nothing)

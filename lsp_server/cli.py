@@ -1,0 +1,166 @@
+"""The command line: arguments in, exit code out. Imports next to nothing: `midfill serve` has to start fast.
+
+Exit codes: 0 done, 1 no suggestion, 2 usage or settings, 3 backend failure, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsp_server.options import ServeOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DONE, NO_SUGGESTION, USAGE, BACKEND_FAILURE, INTERRUPTED = 0, 1, 2, 3, 130
+
+_IN_A_TERMINAL = """\
+midfill is a language server: an editor starts it and talks to it over stdin and stdout.
+In an editor, set the command to: {command}
+Here, try:
+  midfill complete FILE:LINE:COL   complete a file at a place
+  midfill doctor                   see what is set up and whether it works
+  midfill --help                   everything else
+"""
+
+
+class _Version(argparse.Action):
+    """Reads the version only when asked for it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from lsp_server.version import version
+
+        parser.exit(DONE, f"midfill {version()}\n")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command. Raises SystemExit(2) for wrong usage, as argparse does."""
+    if not arguments and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(_IN_A_TERMINAL.format(command=Path(sys.argv[0]).absolute()))
+        return USAGE
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
+        arguments = ["serve", *arguments]  # clients add --stdio of their own accord
+    parsed = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = parsed.command
+    try:
+        return command(parsed)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        return DONE
+
+
+def fail(message: str) -> int:
+    """Say what is wrong with the usage or the settings."""
+    sys.stderr.write(f"midfill: {message}\n")
+    return USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="midfill", description="Language server for inline code completion.")
+    parser.add_argument("--version", nargs=0, action=_Version, help="print the version")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_serve(commands.add_parser("serve", help="serve an editor; what `midfill` alone does as well"))
+    _add_complete(commands.add_parser("complete", help="complete a file at a place and print the text"))
+    doctor = commands.add_parser("doctor", help="show what is set up and whether it works")
+    doctor.add_argument("--json", action="store_true", help="print one JSON object")
+    doctor.set_defaults(command=_doctor)
+    _add_config(doctor)
+    models = commands.add_parser("models", help="local models").add_subparsers(metavar="ACTION", required=True)
+    path = models.add_parser("path", help="print the path of the GGUF file in use")
+    path.set_defaults(command=_models_path)
+    _add_config(path)
+    return parser
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="read this file instead of the user's config.toml")
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--stdio", action="store_true", help="talk over stdin and stdout (the default)")
+    way.add_argument("--tcp", type=_address, metavar="HOST:PORT", help="listen there instead; port 0: any")
+    parser.add_argument("--log-file", type=Path, metavar="FILE", help="append the log to FILE instead of stderr")
+    parser.add_argument("--trace", type=Path, metavar="FILE.jsonl", help="append one JSON object per request to FILE")
+    parser.add_argument("--trace-text", action="store_true", help="prompts and answers go into the trace, too")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log more; the log may then hold source text")
+    parser.set_defaults(command=_serve)
+    _add_config(parser)
+
+
+def _add_complete(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="FILE:LINE:COL", help="LINE and COL count from 1, COL in characters")
+    parser.add_argument(
+        "--open", action="append", type=Path, metavar="FILE", default=[], help="a file shown to the model; repeatable"
+    )
+    parser.add_argument("--backend", metavar="NAME", default="", help="use this entry of the settings")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--explain", action="store_true", help="say on stderr what was asked and how long it took")
+    parser.add_argument("--stream", action="store_true", help="show on stderr what the model writes, as it writes")
+    parser.set_defaults(command=_complete)
+    _add_config(parser)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return host, int(port)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from lsp_server import logs
+
+    if arguments.trace_text and not arguments.trace:
+        return fail("--trace-text needs --trace FILE")
+    try:
+        logs.setup(arguments.log_file, verbose=arguments.verbose)
+        if arguments.trace:
+            os.close(os.open(arguments.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError as error:
+        return fail(f"cannot write to {error.filename}: {error.strerror}")
+    host, port = arguments.tcp or ("127.0.0.1", 0)
+    options = ServeOptions(
+        transport="tcp" if arguments.tcp else "stdio",
+        host=host,
+        port=port,
+        trace_file=arguments.trace,
+        trace_text=arguments.trace_text,
+        config_file=arguments.config,
+        verbose=arguments.verbose,
+        log_file=arguments.log_file,
+    )
+    from lsp_server import fds
+    from lsp_server.server import serve
+
+    try:
+        with fds.take_stdin() as stdin, fds.take_stdout() as stdout:
+            return serve(options, stdin, stdout)
+    except OSError as error:  # the address is in use, or stdin and stdout are closed
+        return fail(f"cannot serve: {error.strerror or error}")
+
+
+def _complete(arguments: argparse.Namespace) -> int:
+    from lsp_server.commands.complete import command
+
+    return command(arguments)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from lsp_server.commands.doctor import command
+
+    return command(arguments)
+
+
+def _models_path(arguments: argparse.Namespace) -> int:
+    from lsp_server.commands.models import path_command
+
+    return path_command(arguments)

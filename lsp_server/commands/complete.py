@@ -1,0 +1,108 @@
+"""`midfill complete`: one request through the same engine as in an editor."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from backends.base import Backend, BackendError, ErrorKind
+from completion.clock import SystemClock
+from completion.trace import TraceLog
+from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, Reason, Trigger
+from lsp_server import cli, compose, fds
+from lsp_server.commands import _place
+from lsp_server.commands._terminal import Terminal, note, tell
+from lsp_server.settings import Settings, load
+
+_FAILURES = (Reason.BACKEND_ERROR, Reason.BREAKER_OPEN, Reason.TIMEOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    outcome: Outcome
+    trace: Mapping[str, Any]
+
+
+def command(arguments: argparse.Namespace) -> int:
+    try:
+        target = _place.parse_target(arguments.target)
+        root = _place.root_of(target.path)
+        context = _context(arguments, target)
+    except _place.UsageError as error:
+        return cli.fail(str(error))
+    if arguments.config and not arguments.config.is_file():
+        return cli.fail(f"{arguments.config}: there is no such file")
+    settings, problems = load(arguments.config, [root], os.environ, None, backend=arguments.backend)
+    tell(problems)
+    if arguments.backend not in ("", settings.backend):
+        return cli.USAGE  # told above
+    with fds.take_stdout() as out:
+        terminal = Terminal(out, explain=arguments.explain)
+        backend = compose.build_backend(settings, terminal)
+        if backend is None:
+            return cli.USAGE
+        try:
+            answer = asyncio.run(_ask(settings, backend, context, terminal, stream=arguments.stream))
+        except BackendError as error:
+            note(error.message)
+            return cli.USAGE if error.kind is ErrorKind.SETTINGS else cli.BACKEND_FAILURE
+        return _show(arguments, context, answer, terminal)
+
+
+def _context(arguments: argparse.Namespace, target: _place.Target) -> CompletionContext:
+    """Raises UsageError."""
+    root = _place.root_of(target.path)
+    text = _place.read_text(target.path)
+    return CompletionContext(
+        document=_place.snapshot(target.path, text, root),
+        offset=_place.offset_of(text, target),
+        trigger=Trigger.INVOKED,
+        repo=root.name or None,
+        others=tuple(_place.snapshot(path, _place.read_text(path), root) for path in arguments.open),
+    )
+
+
+async def _ask(
+    settings: Settings, backend: Backend, context: CompletionContext, terminal: Terminal, *, stream: bool
+) -> _Answer:
+    """Raises BackendError if the backend cannot be made ready."""
+    lines: list[str] = []
+    traces = TraceLog(lines.append, clock=SystemClock())
+    async with aclosing(backend), aclosing(compose.build_engine(settings, backend, traces, terminal)) as engine:
+        await backend.prepare()
+        trace = traces.begin("1", context.document.uri)
+        outcome = await engine.complete(context, trace, sys.stderr.write if stream else None)
+        traces.finish(trace, outcome)
+    return _Answer(outcome, json.loads(lines[-1]))
+
+
+def _show(arguments: argparse.Namespace, context: CompletionContext, answer: _Answer, terminal: Terminal) -> int:
+    outcome = answer.outcome
+    if arguments.explain:
+        for name, value in answer.trace.items():
+            note(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
+    if arguments.json:
+        terminal.result(json.dumps(_as_json(context, answer)))
+    elif isinstance(outcome, Completion):
+        terminal.result(outcome.text)
+    if isinstance(outcome, NoSuggestion):
+        note(f"no suggestion: {outcome.reason}" + (f" ({outcome.detail})" if outcome.detail else ""))
+        return cli.BACKEND_FAILURE if outcome.reason in _FAILURES else cli.NO_SUGGESTION
+    return cli.DONE
+
+
+def _as_json(context: CompletionContext, answer: _Answer) -> dict[str, Any]:
+    """Places count from 1, as on the command line. `text` and `range` are null if there is no suggestion."""
+    outcome = answer.outcome
+    if isinstance(outcome, NoSuggestion):
+        return {"text": None, "range": None, "reason": str(outcome.reason), "trace": answer.trace}
+    text = context.document.text.slice(0, len(context.document.text))
+    span = {"start": _place.place_of(text, outcome.start), "end": _place.place_of(text, outcome.end)}
+    return {"text": outcome.text, "range": span, "reason": None, "trace": answer.trace}
