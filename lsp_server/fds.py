@@ -22,10 +22,7 @@ def take_stdout() -> BinaryIO:
     with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
         sys.stdout.flush()
     taken = _move(STDOUT)
-    try:
-        os.dup2(STDERR, STDOUT)
-    except OSError:  # stderr is closed
-        _point_at_nothing(STDOUT, os.O_WRONLY)
+    os.dup2(STDERR, STDOUT)
     return open(taken, "wb")
 
 
@@ -35,22 +32,21 @@ def take_stdin() -> BinaryIO:
     Raises OSError if stdin is closed.
     """
     taken = _move(STDIN)
-    _point_at_nothing(STDIN, os.O_RDONLY)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, STDIN)
+    os.close(nothing)
     return open(taken, "rb")
 
 
 def _move(descriptor: int) -> int:
     """A copy that children do not inherit, and that does not change line ends on Windows."""
+    os.fstat(descriptor)  # raises if it is closed
+    while (filler := os.open(os.devnull, os.O_RDWR)) <= STDERR:  # a closed stderr's number must not become the copy's
+        os.set_inheritable(filler, True)
+    os.close(filler)
     copy = os.dup(descriptor)
     if sys.platform == "win32":
         import msvcrt
 
         msvcrt.setmode(copy, os.O_BINARY)
     return copy
-
-
-def _point_at_nothing(descriptor: int, flags: int) -> None:
-    nothing = os.open(os.devnull, flags)
-    if nothing != descriptor:
-        os.dup2(nothing, descriptor)
-        os.close(nothing)
