@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from completion.types import DocumentSnapshot, Text
-from lsp_server.documents import Document, Documents, Edit, Lines, _Branch, _Node
+from lsp_server.documents import Document, Documents, Edit, Lines, _Branch, _Leaf, _Node
 from lsp_server.positions import Encoding
 from lsp_server.uris import Root
 from tests.reference_text import ReferenceText
@@ -178,18 +178,28 @@ def test_an_edit_touches_few_leaves() -> None:
     lines = Lines("".join(f"{n}\n" for n in range(100_000)))
     for text in ("x", "\n", "a\n" * 50):
         edited = lines.replaced((50_000, 1), (50_000, 1), text, UTF16)
-        assert len(leaves(edited) - leaves(lines)) <= 3
+        assert len(set(map(id, leaves(edited))) - set(map(id, leaves(lines)))) <= 3
 
 
-def leaves(lines: Lines) -> set[int]:
-    found: set[int] = set()
+@pytest.mark.parametrize("last_first", [False, True])
+def test_leaves_left_small_are_merged(last_first: bool) -> None:
+    lines = Lines("x\n" * 1_000, fanout=8)
+    for n in sorted((n for n in range(1_000) if n % 10), reverse=last_first):  # one line of ten is left
+        at = n if last_first else n // 10 + 1
+        lines = lines.replaced((at, 0), (at + 1, 0), "", UTF16)
+    assert everything(lines) == "x\n" * 100
+    assert min(leaf.count for leaf in leaves(lines)) > 2
+
+
+def leaves(lines: Lines) -> list[_Leaf]:
+    found: list[_Leaf] = []
     nodes: list[_Node] = [lines._root]
     while nodes:
         node = nodes.pop()
         if isinstance(node, _Branch):
             nodes.extend(node.items)
         else:
-            found.add(id(node))
+            found.append(node)
     return found
 
 

@@ -27,6 +27,7 @@ from lsp_server.uris import Root, from_path, relative_to_root, to_path
         ("file://C:/dir/x.py", "C:\\dir\\x.py"),
         ("file:///cd:/x", "/cd:/x"),
         ("file://server/share/x%20y.py", "\\\\server\\share\\x y.py"),
+        ("file://server/c:/x.py", "\\\\server\\c:\\x.py"),
         ("file:///a/x.py?q#f", "/a/x.py"),
         ("vscode-notebook-cell:/path/nb.ipynb#W0", "/path/nb.ipynb"),
         ("vscode-notebook-cell:/c%3A/path/nb.ipynb#W0sZmlsZQ%3D%3D", "c:\\path\\nb.ipynb"),
