@@ -36,7 +36,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from lsp_server.version import version
 
-        parser.exit(DONE, f"midfill {version()}\n")
+        sys.stdout.write(f"midfill {version()}\n")
+        parser.exit(DONE)
 
 
 def run(arguments: Sequence[str]) -> int:

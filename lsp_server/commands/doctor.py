@@ -41,12 +41,13 @@ class _Notices:
 class Report:
     files: tuple[tuple[str, bool], ...]
     problems: tuple[Problem, ...]
-    backend: dict[str, Any] | None  # None: there is none to use
+    backend: dict[str, Any] | None  # None: none is chosen
+    built: bool  # False: its settings are wrong
     checks: tuple[Check, ...]
 
     @property
     def code(self) -> int:
-        if self.problems or self.backend is None:
+        if self.problems or not self.built:
             return cli.USAGE
         return cli.DONE if all(check.ok for check in self.checks) else cli.BACKEND_FAILURE
 
@@ -83,10 +84,10 @@ def command(arguments: argparse.Namespace) -> int:
     settings, problems = load(arguments.config, [root], os.environ, None)
     files = [arguments.config or user_file(), *project_files([root])]
     with fds.take_stdout() as out:
-        checks = tuple(_checks(settings))
+        built, checks = _checks(settings)
         chosen = settings.backends.get(settings.backend)
         described = _describe(settings.backend, chosen) if chosen else None
-        report = Report(tuple((str(file), file.is_file()) for file in files), problems, described, checks)
+        report = Report(tuple((str(file), file.is_file()) for file in files), problems, described, built, checks)
         Terminal(out).result(json.dumps(report.as_json()) if arguments.json else report.as_text())
     return report.code
 
@@ -105,18 +106,17 @@ def _describe(name: str, settings: BackendSettings) -> dict[str, Any]:
     }
 
 
-def _checks(settings: Settings) -> list[Check]:
+def _checks(settings: Settings) -> tuple[bool, tuple[Check, ...]]:
+    """Whether the backend could be built, and what there is to say about it."""
     notices = _Notices()
     backend = compose.build_backend(settings, notices)
-    checks: list[Check] = []
-    if backend is not None:
-        checks += asyncio.run(_probe(backend))
-    return [*checks, *notices.checks.values()]
+    checks = asyncio.run(_probe(backend)) if backend is not None else ()
+    return backend is not None, (*checks, *notices.checks.values())
 
 
-async def _probe(backend: Backend) -> list[Check]:
+async def _probe(backend: Backend) -> tuple[Check, ...]:
     async with aclosing(backend):
         try:
-            return list((await backend.probe()).checks)
+            return (await backend.probe()).checks
         except BackendError as error:
-            return [Check(error.kind.value, ok=False, detail=error.message)]
+            return (Check(error.kind.value, ok=False, detail=error.message),)

@@ -1,0 +1,41 @@
+"""Runs `midfill` as a user does, with none of the user's own settings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+Done = subprocess.CompletedProcess[str]
+Midfill = Callable[..., Done]
+
+
+def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("MIDFILL_", "PYTHON"))}
+    return {
+        **kept,
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "HOME": str(home),
+        "USERPROFILE": str(home),
+        "LOCALAPPDATA": str(home),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "error",
+        "PYTHONUTF8": "1",
+        **(more or {}),
+    }
+
+
+def midfill(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, stdin: str = "") -> Done:
+    return subprocess.run(
+        [sys.executable, "-m", "lsp_server", *arguments],
+        cwd=cwd,
+        env=environment(cwd, env),
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lsp_server.commandline import midfill
+from tests.services.ffm import FfmService
+
+KEY = "test-key"
+
+
+@pytest.fixture
+def service() -> Iterator[FfmService]:
+    with FfmService(key=KEY) as running:
+        yield running
+
+
+def configured(folder: Path, url: str, more: str = "") -> str:
+    file = folder / "work.toml"
+    file.write_text(
+        f'[backends.work]\nkind = "ffm"\nurl = "{url}"\nmodel = "qwen2.5-coder-7b-32k"\nkey_env = "WORK_KEY"\n{more}'
+    )
+    return str(file)
+
+
+def test_all_is_well(tmp_path: Path, service: FfmService) -> None:
+    file = configured(tmp_path, service.url)
+    done = midfill("doctor", "--config", file, cwd=tmp_path, env={"WORK_KEY": KEY})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"read  {file}" in done.stdout
+    assert f"none  {tmp_path.resolve() / '.midfill.toml'}" in done.stdout
+    assert f"host: 127.0.0.1:{service.port}" in done.stdout
+    assert "ok    key: from environment variable WORK_KEY" in done.stdout
+    assert "FAIL" not in done.stdout
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_as_json(tmp_path: Path, service: FfmService) -> None:
+    file = configured(tmp_path, service.url)
+    done = midfill("doctor", "--json", "--config", file, cwd=tmp_path, env={"WORK_KEY": KEY})
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["ok"], report["problems"]) == (0, True, [])
+    assert report["files"][0] == {"path": file, "exists": True}
+    assert report["backend"]["name"] == "work"
+    assert {check["name"] for check in report["checks"]} >= {"key", "infill", "request"}
+    assert all(check["ok"] for check in report["checks"])
+
+
+def test_settings_that_are_wrong_end_with_2(tmp_path: Path, service: FfmService) -> None:
+    file = configured(tmp_path, service.url, "timeout_s = -1\napi_key = 'hunter2'\n")
+    done = midfill("doctor", "--config", file, cwd=tmp_path, env={"WORK_KEY": KEY})
+    assert done.returncode == 2
+    assert "FAIL  backends.work.timeout_s: -1 is not a number from 0.1 to 600" in done.stdout
+    assert "FAIL  backends.work.api_key: a key does not belong in settings" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "ok    request" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "words"), [("wrong-key", "FAIL  request"), ("", "FAIL  key: The environment variable WORK_KEY is not set")]
+)
+def test_a_backend_that_fails_ends_with_3(tmp_path: Path, service: FfmService, key: str, words: str) -> None:
+    done = midfill("doctor", "--config", configured(tmp_path, service.url), cwd=tmp_path, env={"WORK_KEY": key})
+    assert done.returncode == 3
+    assert words in done.stdout
+    assert "wrong-key" not in done.stdout + done.stderr
+
+
+def test_no_service_there(tmp_path: Path) -> None:
+    with FfmService() as gone:
+        url = gone.url
+    done = midfill("doctor", "--json", "--config", configured(tmp_path, url), cwd=tmp_path, env={"WORK_KEY": KEY})
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["ok"]) == (3, False)
+    assert [check["name"] for check in report["checks"] if not check["ok"]] == ["request"]
+
+
+def test_a_kind_that_does_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('[backends.a]\nkind = "nope"\n')
+    done = midfill("doctor", "--config", "a.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "FAIL  backend: backends.a.kind is 'nope'; allowed: ffm" in done.stdout
+
+
+@pytest.mark.model
+def test_the_embedded_model_works(tmp_path: Path) -> None:
+    done = midfill("doctor", "--json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["backend"]["kind"] == "llama-cpp"
+    path = midfill("models", "path", cwd=tmp_path)
+    assert path.returncode == 0
+    assert Path(path.stdout.strip()).read_bytes()[:4] == b"GGUF"
