@@ -61,6 +61,7 @@ class Protocol(LanguageServerProtocol):
         self.notifications = {}
         self.initialized = False  # `initialize` was answered
         self.shut_down = False
+        self.on_initialized: Callable[[], None] = lambda: None  # right after `initialize` was answered
         self.on_bad_notification: Callable[[str, Any], None] = lambda method, params: None
         self._running: dict[MsgId, asyncio.Future[Any]] = {}
         self._complained: set[str] = set()  # methods whose bad notifications were logged
@@ -115,6 +116,9 @@ class Protocol(LanguageServerProtocol):
                 future.add_done_callback(lambda done: self._on_done(msg_id, method, done))
             else:
                 self._answer(msg_id, result)
+                if method == types.INITIALIZE:
+                    self.initialized = True
+                    self.on_initialized()
 
     def _on_done(self, msg_id: MsgId, method: str, future: asyncio.Future[Any]) -> None:
         if self._running.get(msg_id) is not future:

@@ -16,48 +16,56 @@ from pygls.lsp.server import LanguageServer
 
 from lsp_server import parent, transport
 from lsp_server.client import Client
-from lsp_server.features import (
-    commands,
-    completion,
-    configuration,
-    documents,
-    feedback,
-    inline_completion,
-    lifecycle,
-)
+from lsp_server.features import lifecycle
 from lsp_server.protocol import Protocol, converter
-from lsp_server.session import Session
 from lsp_server.version import DISTRIBUTION, version
 
 if TYPE_CHECKING:
     from lsp_server.options import ServeOptions
+    from lsp_server.session import Session
+    from lsp_server.uris import Root
 
 logger = logging.getLogger(__name__)
 
 END_S = 5.0  # seconds the server may take to end; then it is ended
 
-FEATURES = (lifecycle, documents, inline_completion, completion, configuration, commands, feedback)
-
 
 class Server(LanguageServer):
+    """Only what `initialize` needs is imported with this module; `load` brings the rest once it was answered."""
+
     protocol: Protocol
+    session: Session  # from `load` on
 
     def __init__(self, options: ServeOptions) -> None:
         super().__init__(DISTRIBUTION, version(), protocol_cls=Protocol, converter_factory=converter)
         self.client = Client(self.protocol)
-        self.session = Session(options, self.client)
+        self.roots: list[Root] = []  # from `initialize`
         self.initial_settings: Mapping[str, Any] = {}  # initializationOptions
         self.pulls = 0  # questions for settings, see features.configuration
         self._code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._options = options
+        self._loaded = False
         self._started = False
-        for feature in FEATURES:
+        lifecycle.register(self)
+        self.protocol.on_initialized = self.load
+
+    def load(self) -> None:
+        """Open the session and register the other features."""
+        from lsp_server.features import commands, completion, configuration, documents, feedback, inline_completion
+        from lsp_server.session import Session
+
+        self.session = Session(self._options, self.client, self.roots, self.initial_settings)
+        for feature in (documents, inline_completion, completion, configuration, commands, feedback):
             feature.register(self)
+        self._loaded = True
 
     def start(self) -> None:
         """Set the engine up in the background. Does so once."""
+        from lsp_server.features import configuration
+
         if not self._started:
             self._started = True
-            self.session.spawn(lifecycle.start(self))
+            self.session.spawn(configuration.start(self))
 
     def reload_settings(self) -> None:
         """Read the settings anew if they were read before."""
@@ -87,7 +95,8 @@ class Server(LanguageServer):
         parent.end_within(END_S, code)
         self.protocol.cancel_all()
         self.protocol.shut_down = True
-        await self.session.aclose()
+        if self._loaded:
+            await self.session.aclose()
         return code
 
     def report_server_error(self, error: Exception, source: Any) -> None:

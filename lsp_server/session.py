@@ -1,7 +1,7 @@
 """One client's session: its documents, settings, backend and engine, and what becomes of suggestions.
 
-Must not know JSON-RPC methods. The engine and the backends are imported when they are first needed, which is after
-`initialize` was answered.
+Must not know JSON-RPC methods. Imported once `initialize` was answered; the engine and the backends are imported later
+still, when the settings are read.
 """
 
 from __future__ import annotations
@@ -11,25 +11,30 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from backends.base import BackendError
+from completion.clock import SystemClock
+from completion.trace import TraceLog
+from completion.types import CompletionContext, NoSuggestion, Reason, Selected, Trigger
+from lsp_server import compose
+from lsp_server.convert import Suggestion, fitted
 from lsp_server.documents import Documents
+from lsp_server.settings import Settings, load
 from lsp_server.tally import Tally
-from lsp_server.uris import to_path
+from lsp_server.uris import Root, to_path
 
 if TYPE_CHECKING:
     from backends.base import Backend
     from completion.engine import Engine
-    from completion.trace import RequestTrace, TraceLog
-    from completion.types import CompletionContext, Outcome
+    from completion.trace import RequestTrace
+    from completion.types import Outcome
     from lsp_server.client import Client
-    from lsp_server.convert import Suggestion
     from lsp_server.options import ServeOptions
-    from lsp_server.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +68,15 @@ class _Setup:
 
 
 class Session:
-    def __init__(self, options: ServeOptions, client: Client) -> None:
+    def __init__(
+        self, options: ServeOptions, client: Client, roots: Iterable[Root], client_settings: Mapping[str, Any]
+    ) -> None:
         self.client = client
-        self.documents = Documents()
+        self.client_settings = client_settings  # as JSON; what `reload` reads
+        self.documents = Documents(client.capabilities.encoding)
+        self.documents.set_roots(roots)
         self.enabled = True
         self.tally = Tally()
-        self.client_settings: Mapping[str, Any] = {}
         self._options = options
         self._setup: _Setup | None = None
         self._ready = asyncio.Event()
@@ -100,8 +108,6 @@ class Session:
         self._ready.set()
 
     def _reload(self) -> None:
-        from lsp_server.settings import load
-
         roots = [Path(path) for root in self.documents.roots if (path := to_path(root.uri)) is not None]
         settings, problems = load(self._options.config_file, roots, os.environ, self.client_settings)
         old = self._setup
@@ -117,8 +123,6 @@ class Session:
 
     def _replace(self, settings: Settings) -> None:
         """Another backend, and an engine for it."""
-        from lsp_server import compose
-
         old = self._setup
         if old is not None:
             self.client.forget_notices()
@@ -129,14 +133,10 @@ class Session:
             self.spawn(self._prepare(backend))
 
     def _built(self, settings: Settings, backend: Backend | None) -> _Setup:
-        from lsp_server import compose
-
         return _Setup(settings, backend, compose.build_engine(settings, backend, self.traces, self.client))
 
     async def _prepare(self, backend: Backend) -> None:
         """Load the model before the first keystroke needs it."""
-        from backends.base import BackendError
-
         try:
             await backend.prepare()
         except BackendError as error:
@@ -150,9 +150,6 @@ class Session:
     @property
     def traces(self) -> TraceLog:
         if self._traces is None:
-            from completion.clock import SystemClock
-            from completion.trace import TraceLog
-
             self._traces = TraceLog(self._trace_writer(), clock=SystemClock(), text=self._options.trace_text)
         return self._traces
 
@@ -172,8 +169,6 @@ class Session:
     def complete(self, asked: Asked, render: Callable[[Suggestion | None], T]) -> asyncio.Future[T] | T:
         """Complete the document as it is at this moment. Cancelling the future stops the work."""
         received = time.perf_counter()
-        from completion.types import NoSuggestion, Reason
-
         trace = self.traces.begin(asked.request_id, asked.uri, received)
         context = self._context(asked, received)
         if context is None or not self.enabled:
@@ -195,8 +190,6 @@ class Session:
         return task
 
     def _context(self, asked: Asked, received: float) -> CompletionContext | None:
-        from completion.types import CompletionContext, Selected, Trigger
-
         self.documents.touch(asked.uri)
         document = self.documents.get(asked.uri)
         if document is None:
@@ -212,8 +205,6 @@ class Session:
         return CompletionContext(document.snapshot(), offset, trigger, selected, document.repo, tuple(others), received)
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace) -> Suggestion | None:
-        from completion.types import NoSuggestion, Reason
-
         await self._ready.wait()
         if self._setup is None:
             self.traces.finish(trace, NoSuggestion(Reason.NO_BACKEND, "the server did not start"))
@@ -224,9 +215,6 @@ class Session:
         return suggestion
 
     def _fitted(self, context: CompletionContext, outcome: Outcome) -> tuple[Outcome, Suggestion | None]:
-        from completion.types import NoSuggestion, Reason
-        from lsp_server.convert import fitted
-
         if isinstance(outcome, NoSuggestion):
             return outcome, None
         document = self.documents.get(context.document.uri)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from lsp_server.features.documents import PROJECT_FILE
 from lsp_server.uris import Root
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SECTION = "midfill"
+PROJECT_FILE = "/.midfill.toml"  # how its URI ends
+_SETTINGS_S = 1.0  # how long the start waits for the client's settings; later ones replace what was started
 
 
 def register(server: Server) -> None:
@@ -32,7 +33,7 @@ def register(server: Server) -> None:
         return None
 
     def did_change_watched_files(params: types.DidChangeWatchedFilesParams) -> None:
-        if any(change.uri.endswith(f"/{PROJECT_FILE}") for change in params.changes):
+        if any(change.uri.endswith(PROJECT_FILE) for change in params.changes):
             server.reload_settings()
 
     def did_change_workspace_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
@@ -45,6 +46,14 @@ def register(server: Server) -> None:
     handlers[types.WORKSPACE_DID_CHANGE_CONFIGURATION] = did_change_configuration
     handlers[types.WORKSPACE_DID_CHANGE_WATCHED_FILES] = did_change_watched_files
     handlers[types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS] = did_change_workspace_folders
+
+
+async def start(server: Server) -> None:
+    """Set the engine up, with the client's settings if it gives them in time."""
+    if server.client.capabilities.configuration:
+        await asyncio.wait({asyncio.ensure_future(pull(server))}, timeout=_SETTINGS_S)
+    if not server.session.started:
+        server.session.reload()
 
 
 async def pull(server: Server) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from lsp_server.documents import Edit
+from lsp_server.features.configuration import PROJECT_FILE
 
 if TYPE_CHECKING:
     from lsp_server.server import Server
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DID_FOCUS = "textDocument/didFocus"  # of Copilot's clients
-PROJECT_FILE = ".midfill.toml"
 
 
 def register(server: Server) -> None:
@@ -35,7 +35,7 @@ def register(server: Server) -> None:
         session.closed(params.text_document.uri)
 
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        if params.text_document.uri.endswith(f"/{PROJECT_FILE}"):
+        if params.text_document.uri.endswith(PROJECT_FILE):
             server.reload_settings()
 
     def did_focus(params: Any) -> None:

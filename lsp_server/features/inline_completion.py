@@ -23,6 +23,7 @@ def register(server: Server) -> None:
             invoked=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
             chosen=None if info is None else (info.text, pair(info.range.start), pair(info.range.end)),
         )
+        server.start()  # some clients never send `initialized`
         return server.session.complete(asked, inline_list)
 
     server.protocol.requests[types.TEXT_DOCUMENT_INLINE_COMPLETION] = inline_completion

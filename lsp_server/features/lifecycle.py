@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from lsp_server.capabilities import ClientCapabilities, offered, registrations
-from lsp_server.features.configuration import pull, section
+from lsp_server.features.configuration import section
 from lsp_server.protocol import InvalidParamsError
 from lsp_server.uris import Root, from_path
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lsp_server.server import Server
 
 logger = logging.getLogger(__name__)
-
-_SETTINGS_S = 1.0  # how long the start waits for the client's settings; later ones replace what was started
 
 
 def register(server: Server) -> None:
@@ -28,19 +26,17 @@ def register(server: Server) -> None:
         if server.protocol.initialized:
             raise InvalidParamsError("initialized already")
         client = server.client.capabilities = ClientCapabilities.of(params.get("capabilities"))
-        server.session.documents.encoding = client.encoding
-        server.session.documents.set_roots(_roots(params))
-        server.session.client_settings = server.initial_settings = section(params.get("initializationOptions"))
+        server.roots = _roots(params)
+        server.initial_settings = section(params.get("initializationOptions"))
         server.watch_parent(params.get("processId"))
-        server.protocol.initialized = True
         return {"capabilities": offered(client), "serverInfo": {"name": server.name, "version": server.version}}
 
-    def initialized(params: types.InitializedParams) -> Any:
+    def initialized(params: types.InitializedParams) -> None:
         wanted = registrations(server.client.capabilities)
         if wanted:
             asked = types.RegistrationParams(registrations=wanted)
             server.protocol.send_request(types.CLIENT_REGISTER_CAPABILITY, asked).add_done_callback(_log_refusal)
-        return server.start()
+        server.start()
 
     def shutdown(params: None) -> None:
         server.protocol.cancel_all()
@@ -54,14 +50,6 @@ def register(server: Server) -> None:
     server.protocol.notifications[types.INITIALIZED] = initialized
     server.protocol.notifications[types.EXIT] = exit_
     server.protocol.notifications[types.SET_TRACE] = lambda params: None
-
-
-async def start(server: Server) -> None:
-    """Set the engine up, with the client's settings if it gives them in time."""
-    if server.client.capabilities.configuration:
-        await asyncio.wait({asyncio.ensure_future(pull(server))}, timeout=_SETTINGS_S)
-    if not server.session.started:
-        server.session.reload()
 
 
 def _roots(params: dict[str, Any]) -> list[Root]:
@@ -79,6 +67,6 @@ def _roots(params: dict[str, Any]) -> list[Root]:
     return []
 
 
-def _log_refusal(answer: Any) -> None:
+def _log_refusal(answer: Future[Any]) -> None:
     if not answer.cancelled() and (error := answer.exception()) is not None:
         logger.warning("the client refused a registration: %s", error)
