@@ -94,6 +94,29 @@ class Reason(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """The text near the cursor that is looked at. Line ends are `\\n` only; `newline` is what the document uses there.
+
+    `start` is the offset in the document of the prefix's first character; 0 means that nothing was cut off.
+    """
+
+    prefix: str
+    suffix: str
+    start: int = 0
+    newline: str = "\n"
+
+    @property
+    def lead(self) -> str:
+        """The cursor's line up to the cursor."""
+        return self.prefix[self.prefix.rfind("\n") + 1 :]
+
+    @property
+    def rest(self) -> str:
+        """The cursor's line from the cursor on."""
+        return self.suffix.partition("\n")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class RawCompletion:
     """What the model wrote, terminators cut, line ends `\\n`, before any filter that looks at the document."""
 

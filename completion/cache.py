@@ -1,0 +1,101 @@
+"""Answers kept for the text they were made for, also while the user types them. Must not know documents or prompts."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+from completion.types import RawCompletion, Window
+
+# Code points of the prefix's end by which an answer is looked up, those that must be equal, and those of the suffix's
+# head likewise. What is farther away seldom changes an answer, and may move in and out of the window.
+_KEY = 64
+_TAIL = 1000
+_HEAD = 256
+
+# No answer is looked for farther back than this; longer ones are not typed by hand.
+_LONGEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    tail: str
+    whole: bool  # the tail is all there was before the cursor
+    raw: RawCompletion
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`typed` code points of the answer stood before the cursor already; `raw` is what remains."""
+
+    raw: RawCompletion
+    typed: int
+
+
+class Cache:
+    """Least recently used. Holds only answers that are complete, or that the engine itself ended early."""
+
+    def __init__(self, entries: int) -> None:
+        self._size = entries
+        self._count = 0
+        self._longest = 0
+        # A group holds the answers with one scope and one suffix; the answer and the group used last come last.
+        self._groups: OrderedDict[tuple[Hashable, str], OrderedDict[str, _Entry]] = OrderedDict()
+
+    def store(self, scope: Hashable, window: Window, raw: RawCompletion) -> None:
+        """`scope` stands for all that decides the answer beside the text: backend, settings, document."""
+        if self._size <= 0:
+            return
+        group = self._groups.setdefault((scope, window.suffix[:_HEAD]), OrderedDict())
+        self._groups.move_to_end((scope, window.suffix[:_HEAD]))
+        key = window.prefix[-_KEY:]
+        self._count += key not in group
+        whole = window.start == 0 and len(window.prefix) <= _TAIL
+        group[key] = _Entry(window.prefix[-_TAIL:], whole, raw)
+        group.move_to_end(key)
+        self._longest = max(self._longest, min(len(raw.text), _LONGEST))
+        if self._count > self._size:
+            self._evict()
+
+    def lookup(self, scope: Hashable, window: Window) -> Found | None:
+        """The answer made where the cursor is, or at a place before it from where the user has typed what it says.
+
+        An answer of which only white space remains is as good as none, unless it was made right here.
+        """
+        group = self._groups.get((scope, window.suffix[:_HEAD]))
+        if group is None:
+            return None
+        prefix = window.prefix
+        for end in range(len(prefix), max(0, len(prefix) - self._longest) - 1, -1):
+            key = prefix[max(0, end - _KEY) : end]
+            entry = group.get(key)
+            if entry is None:
+                continue
+            typed = len(prefix) - end
+            remaining = entry.raw.text[typed:]
+            if _fits(entry, window, typed) and (remaining.strip() or typed == 0):
+                group.move_to_end(key)
+                self._groups.move_to_end((scope, window.suffix[:_HEAD]))
+                return Found(replace(entry.raw, text=remaining), typed)
+        return None
+
+    def clear(self) -> None:
+        self._groups.clear()
+        self._count = self._longest = 0
+
+    def _evict(self) -> None:
+        oldest = next(iter(self._groups))
+        self._groups[oldest].popitem(last=False)
+        self._count -= 1
+        if not self._groups[oldest]:
+            del self._groups[oldest]
+
+
+def _fits(entry: _Entry, window: Window, typed: int) -> bool:
+    before = entry.tail + entry.raw.text[:typed]
+    if window.start == 0 and entry.whole:
+        return window.prefix == before
+    if entry.whole or (window.start == 0 and len(window.prefix) < len(before)):
+        return False
+    return window.prefix.endswith(before[-len(window.prefix) :])

@@ -1,0 +1,126 @@
+"""What to ask for one request: budgets, window, extra files, prompt. Must not know how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backends.base import Capabilities, ChatPrompt, File, InfillPrompt, Observer, Prompt, RawPrompt
+from completion.context import Gatherer
+from completion.context.window import Windows
+from completion.multiline import wants_block
+from completion.privacy import Ignored, redact
+from completion.prompt import Built, Material, build
+from completion.prompt.families import Family, choose
+from completion.settings import CompletionSettings, EngineSettings
+from completion.tokens import estimate_file
+from completion.types import CompletionContext, Window
+
+# Tokens kept free for what a template adds to the texts.
+_TEMPLATE = 32
+
+# The window is never asked to be smaller than this, in tokens.
+_LEAST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`hole` is what the suggestion will replace; `max_tokens` the length of the answer."""
+
+    hole: tuple[int, int]
+    window: Window
+    extra: tuple[File, ...]
+    block: bool
+    max_tokens: int
+    capabilities: Capabilities
+
+
+class Planner:
+    def __init__(self, settings: EngineSettings, family: str, observer: Observer, ignored: Ignored) -> None:
+        self._settings = settings
+        self._family = family
+        self._observer = observer
+        self._families: dict[str, Family] = {}  # by model name; a backend may learn it late
+        self._windows = Windows()
+        self._gatherer = Gatherer(settings.context.sources, ignored)
+        self._scale = 1.0
+
+    def plan(self, context: CompletionContext, settings: CompletionSettings, capabilities: Capabilities) -> Plan:
+        prompt_tokens, max_tokens = self._budgets(settings, capabilities)
+        shares = self._settings.context
+        extra = self._gatherer.gather(context, int(prompt_tokens * shares.extra_share), self._cleaner(capabilities))
+        used = sum(estimate_file(file.path, file.text) for file in extra)
+        hole, inserted = replaced(context)
+        window = self._windows.cut(
+            context.document,
+            hole,
+            inserted,
+            tokens=max(_LEAST, prompt_tokens - _TEMPLATE - used),
+            suffix_tokens=int(prompt_tokens * shares.suffix_share),
+        )
+        return Plan(hole, window, extra, wants_block(settings.multiline, window.rest), max_tokens, capabilities)
+
+    def build(self, plan: Plan, context: CompletionContext, model: str) -> Built:
+        """Raises BackendError(SETTINGS) if no prompt can be formed that the backend takes."""
+        prefix, suffix = plan.window.prefix, plan.window.suffix
+        # Joined, so that a key with the cursor inside is seen whole; the filler keeps the length.
+        clean = self._cleaner(plan.capabilities)(prefix + suffix)
+        material = Material(
+            prefix=clean[: len(prefix)],
+            suffix=clean[len(prefix) :],
+            language_id=context.document.language_id,
+            path=context.document.path,
+            repo=context.repo,
+            extra=plan.extra,
+            block=plan.block,
+        )
+        return build(material, self._family_of(model), plan.capabilities)
+
+    def shrink(self) -> None:
+        """Half as large prompts from now on: the guess of tokens was too low for this model."""
+        self._scale /= 2
+
+    def forget(self, uri: str) -> None:
+        self._windows.forget(uri)
+        self._gatherer.forget(uri)
+
+    def _budgets(self, settings: CompletionSettings, capabilities: Capabilities) -> tuple[int, int]:
+        """Tokens of the prompt and of the answer."""
+        prompt, answer = settings.prompt_tokens, settings.max_tokens
+        if capabilities.context_tokens is not None:
+            answer = max(1, min(answer, capabilities.context_tokens // 2))
+            prompt = min(prompt, capabilities.context_tokens - answer)
+        return int(prompt * self._scale), answer
+
+    def _cleaner(self, capabilities: Capabilities) -> Callable[[str], str]:
+        return redact if capabilities.remote and self._settings.privacy.redact else _unchanged
+
+    def _family_of(self, model: str) -> Family:
+        if model not in self._families:
+            self._families[model] = choose(self._family, model, self._observer)
+        return self._families[model]
+
+
+def replaced(context: CompletionContext) -> tuple[tuple[int, int], str]:
+    """The range the suggestion takes the place of, and the text it begins with: those of the menu's chosen entry."""
+    offset = max(0, min(context.offset, len(context.document.text)))
+    if context.selected is None:
+        return (offset, offset), ""
+    start, end = context.selected.start, context.selected.end
+    return (max(0, min(start, offset)), min(max(end, offset), len(context.document.text))), context.selected.text
+
+
+def shown(prompt: Prompt) -> str:
+    """A prompt as text, for traces that hold text."""
+    match prompt:
+        case RawPrompt():
+            return prompt.text
+        case InfillPrompt():
+            files = "".join(f"[{file.path}]\n{file.text}\n" for file in prompt.extra)
+            return f"{files}{prompt.prefix}[hole]{prompt.suffix}"
+        case ChatPrompt():
+            return "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
+
+
+def _unchanged(text: str) -> str:
+    return text

@@ -1,0 +1,142 @@
+"""What happened to each request, and when. Holds no source text unless told to. Must not know the pipeline."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from backends.base import Usage
+from completion.clock import Clock
+from completion.types import Completion, Outcome, Reason
+
+SHOWN = "shown"
+
+# Documents whose last request is remembered, and requests remembered in all.
+_DOCUMENTS = 200
+_RECENT = 50
+
+# New in each process, so that a trace does not tell which files it speaks of.
+_SALT = secrets.token_bytes(16)
+
+
+class RequestTrace:
+    """The record of one request. Times are milliseconds since it was received; None: not reached."""
+
+    __slots__ = (
+        "_clock",
+        "answer",
+        "answered",
+        "cache",
+        "debounced",
+        "dispatched",
+        "first_delta",
+        "generated_tokens",
+        "id",
+        "last_delta",
+        "prompt",
+        "prompt_tokens",
+        "reason",
+        "received",
+        "reused_tokens",
+        "text",
+        "uri_hash",
+    )
+
+    def __init__(self, request_id: str, uri_hash: str, clock: Clock, received: float, *, text: bool = False) -> None:
+        self.id = request_id
+        self.uri_hash = uri_hash
+        self.received = received  # seconds of the clock
+        self.text = text  # whether `prompt` and `answer` are to be filled in
+        self.cache = "miss"  # "miss", "typed-through" or "hit"
+        self.reason = ""  # "shown" or a Reason
+        self.debounced: float | None = None
+        self.dispatched: float | None = None
+        self.first_delta: float | None = None
+        self.last_delta: float | None = None
+        self.answered: float | None = None
+        self.prompt_tokens: int | None = None
+        self.reused_tokens: int | None = None
+        self.generated_tokens: int | None = None
+        self.prompt: str | None = None
+        self.answer: str | None = None
+        self._clock = clock
+
+    def elapsed(self) -> float:
+        return round((self._clock.now() - self.received) * 1000, 3)
+
+    def count(self, usage: Usage) -> None:
+        self.prompt_tokens = usage.prompt_tokens
+        self.reused_tokens = usage.reused_tokens
+        self.generated_tokens = usage.generated_tokens
+
+    def as_json(self) -> str:
+        fields = [name for name in self.__slots__ if not name.startswith("_") and name not in ("received", "text")]
+        texts = ("prompt", "answer")
+        ordered = [
+            "id",
+            "uri_hash",
+            "reason",
+            "cache",
+            *(f for f in fields if f not in ("id", "uri_hash", "reason", "cache")),
+        ]
+        return json.dumps({name: getattr(self, name) for name in ordered if self.text or name not in texts})
+
+
+class TraceLog:
+    """All requests: counts per outcome, the last ones, and a line of JSON for each.
+
+    `write` gets one line with its line end, such as `file.write` takes.
+    """
+
+    def __init__(self, write: Callable[[str], object] | None, *, clock: Clock, text: bool = False) -> None:
+        self._write = write
+        self._clock = clock
+        self._text = text
+        self._counts: Counter[str] = Counter({SHOWN: 0, **{reason.value: 0 for reason in Reason}})
+        self._last: OrderedDict[str, RequestTrace] = OrderedDict()
+        self._recent: deque[RequestTrace] = deque(maxlen=_RECENT)
+
+    def begin(self, request_id: str, uri: str, received: float | None = None) -> RequestTrace:
+        """`received` is when the request came in, seconds of the clock; now, if it is not known."""
+        moment = self._clock.now() if received is None else received
+        return RequestTrace(request_id, uri_hash(uri), self._clock, moment, text=self._text)
+
+    def finish(self, trace: RequestTrace, outcome: Outcome) -> None:
+        """Never raises: a full disk must not cost the user a suggestion."""
+        trace.answered = trace.elapsed()
+        if isinstance(outcome, Completion):
+            trace.reason = SHOWN
+            trace.answer = outcome.text if trace.text else None
+        else:
+            trace.reason = outcome.reason.value
+        self._counts[trace.reason] += 1
+        self._recent.append(trace)
+        self._last[trace.uri_hash] = trace
+        self._last.move_to_end(trace.uri_hash)
+        if len(self._last) > _DOCUMENTS:
+            self._last.popitem(last=False)
+        if self._write is not None:
+            try:
+                self._write(trace.as_json() + "\n")
+            except (OSError, ValueError):  # ValueError: the file is closed
+                self._write = None
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        return MappingProxyType(self._counts)
+
+    @property
+    def recent(self) -> tuple[RequestTrace, ...]:
+        """The last 50, oldest first."""
+        return tuple(self._recent)
+
+    def last(self, uri: str) -> RequestTrace | None:
+        return self._last.get(uri_hash(uri))
+
+
+def uri_hash(uri: str) -> str:
+    return hashlib.blake2b(uri.encode("utf-8", "surrogatepass"), key=_SALT, digest_size=8).hexdigest()
