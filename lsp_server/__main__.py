@@ -21,10 +21,10 @@ def _bind_own_packages() -> str:
     sys.path.insert(0, str(_ROOT))
     try:
         for name in ("backends", "completion"):
-            module = importlib.import_module(name)
-            if module.__file__ is None:  # another distribution's uninstall took our __init__.py
+            file = getattr(importlib.import_module(name), "__file__", None)
+            if file is None:  # another distribution's uninstall took our __init__.py
                 return f"package {name!r} in {_ROOT} is damaged: install midfill again"
-            origin = Path(module.__file__).resolve().parent.parent
+            origin = Path(file).resolve().parent.parent
             if origin != _ROOT:
                 return f"package {name!r} comes from {origin}, expected {_ROOT}"
     finally:
