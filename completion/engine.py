@@ -11,7 +11,7 @@ from completion import postprocess
 from completion.cache import Cache
 from completion.clock import Clock, SystemClock
 from completion.gate import Gate, SupersededError
-from completion.plan import Plan, Planner, replaced, shown
+from completion.plan import Plan, Planner, replaced, shape_of, shown
 from completion.privacy import Ignored
 from completion.prompt import Built
 from completion.prompt.families import UNMISTAKABLE
@@ -156,6 +156,7 @@ class Engine:
         on_text: OnText,
     ) -> RawCompletion:
         trace.dispatched = trace.elapsed()
+        trace.shape, trace.family = shape_of(request.prompt).value, built.family
         trace.prompt = shown(request.prompt) if trace.text else None
         stream = stop_early(
             _watched(backend.stream(request), trace),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backends.base import Capabilities, ChatPrompt, File, InfillPrompt, Observer, Prompt, RawPrompt
+from backends.base import Capabilities, ChatPrompt, File, InfillPrompt, Observer, Prompt, RawPrompt, Shape
 from completion.context import Gatherer
 from completion.context.window import Windows
 from completion.multiline import wants_block
@@ -108,6 +108,16 @@ def replaced(context: CompletionContext) -> tuple[tuple[int, int], str]:
         return (offset, offset), ""
     start, end = context.selected.start, context.selected.end
     return (max(0, min(start, offset)), min(max(end, offset), len(context.document.text))), context.selected.text
+
+
+def shape_of(prompt: Prompt) -> Shape:
+    match prompt:
+        case RawPrompt():
+            return Shape.RAW
+        case InfillPrompt():
+            return Shape.INFILL
+        case _:
+            return Shape.CHAT
 
 
 def shown(prompt: Prompt) -> str:

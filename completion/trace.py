@@ -33,6 +33,7 @@ class RequestTrace:
         "cache",
         "debounced",
         "dispatched",
+        "family",
         "first_delta",
         "generated_tokens",
         "id",
@@ -42,6 +43,7 @@ class RequestTrace:
         "reason",
         "received",
         "reused_tokens",
+        "shape",
         "text",
         "uri_hash",
     )
@@ -53,6 +55,8 @@ class RequestTrace:
         self.text = text  # whether `prompt` and `answer` are to be filled in
         self.cache = "miss"  # "miss", "typed-through" or "hit"
         self.reason = ""  # "shown" or a Reason
+        self.shape: str | None = None  # of the prompt that was sent, and the family it was formed for
+        self.family: str | None = None
         self.debounced: float | None = None
         self.dispatched: float | None = None
         self.first_delta: float | None = None

@@ -115,7 +115,7 @@ def test_a_damaged_installation_is_named(wheel: Path, tmp_path: Path, name: str)
 
 
 def test_the_server_tells_the_version_of_the_distribution(installed: Installed, tmp_path: Path) -> None:
-    messages = [
+    messages: list[dict[str, object]] = [
         {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
         {"method": "initialized", "params": {}},
         {"id": 2, "method": "shutdown"},

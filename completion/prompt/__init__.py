@@ -47,6 +47,7 @@ class Built:
     stops: tuple[str, ...]  # for the service, most useful first
     terminators: tuple[str, ...]  # an answer ends before the first of them
     mends: dict[str, str]  # harmless forms of special tokens -> the tokens
+    family: str = ""
 
 
 def build(material: Material, family: Family, capabilities: Capabilities) -> Built:
@@ -63,7 +64,7 @@ def build(material: Material, family: Family, capabilities: Capabilities) -> Bui
             "This backend takes chat prompts only; completion needs one that infills or continues text.",
         )
     more = (file_stop,) if file_stop else ()
-    return Built(prompt, (*family.stops, *more), (*family.terminators, *more), sanitizer.broken)
+    return Built(prompt, (*family.stops, *more), (*family.terminators, *more), sanitizer.broken, family.name)
 
 
 def _cleaned(material: Material, sanitizer: Sanitizer) -> Material:

@@ -21,7 +21,13 @@ from lsp_server.commands import _place
 from lsp_server.commands._terminal import Terminal, note, tell
 from lsp_server.settings import Settings, load
 
-_FAILURES = (Reason.BACKEND_ERROR, Reason.BREAKER_OPEN, Reason.TIMEOUT)
+_CODES = {
+    Reason.NO_BACKEND: cli.USAGE,
+    Reason.BACKEND_ERROR: cli.BACKEND_FAILURE,
+    Reason.BREAKER_OPEN: cli.BACKEND_FAILURE,
+    Reason.TIMEOUT: cli.BACKEND_FAILURE,
+}
+_TIMES = ("debounced", "dispatched", "first_delta", "last_delta", "answered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +84,40 @@ async def _ask(
     async with aclosing(backend), aclosing(compose.build_engine(settings, backend, traces, terminal)) as engine:
         await backend.prepare()
         trace = traces.begin("1", context.document.uri)
-        outcome = await engine.complete(context, trace, sys.stderr.write if stream else None)
+        outcome = await engine.complete(context, trace, _show_piece if stream else None)
         traces.finish(trace, outcome)
+    if stream:
+        _show_piece("\n")
     return _Answer(outcome, json.loads(lines[-1]))
+
+
+def _show_piece(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 def _show(arguments: argparse.Namespace, context: CompletionContext, answer: _Answer, terminal: Terminal) -> int:
     outcome = answer.outcome
     if arguments.explain:
-        for name, value in answer.trace.items():
-            note(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
+        _explain(answer.trace)
     if arguments.json:
         terminal.result(json.dumps(_as_json(context, answer)))
     elif isinstance(outcome, Completion):
         terminal.result(outcome.text)
     if isinstance(outcome, NoSuggestion):
         note(f"no suggestion: {outcome.reason}" + (f" ({outcome.detail})" if outcome.detail else ""))
-        return cli.BACKEND_FAILURE if outcome.reason in _FAILURES else cli.NO_SUGGESTION
+        return _CODES.get(outcome.reason, cli.NO_SUGGESTION)
     return cli.DONE
+
+
+def _explain(trace: Mapping[str, Any]) -> None:
+    def shown(*names: str, unit: str = "") -> str:
+        return ", ".join(f"{name} {trace[name]}{unit}" for name in names if trace[name] is not None) or "unknown"
+
+    note(f"prompt: {shown('shape', 'family')}")
+    note(f"tokens: {shown('prompt_tokens', 'reused_tokens', 'generated_tokens')}")
+    note(f"times: {shown(*_TIMES, unit=' ms')}")
+    note(f"{shown('reason', 'cache')}")
 
 
 def _as_json(context: CompletionContext, answer: _Answer) -> dict[str, Any]:
