@@ -39,13 +39,15 @@ class Client:
         self._tokens = 0
 
     def notice(self, key: str, message: str, *, warning: bool = True) -> None:
-        """Show `message`, unless one with this `key` was shown before."""
+        """Tell `message`, unless one with this `key` was told before. Only a warning opens a message box."""
         if key in self._noticed:
             return
         self._noticed.add(key)
-        logger.log(logging.WARNING if warning else logging.INFO, "%s", message)
-        kind = types.MessageType.Warning if warning else types.MessageType.Info
-        shown = types.ShowMessageParams(type=kind, message=f"midfill: {message}")
+        if not warning:
+            self.log(message)
+            return
+        logger.warning("%s", message)
+        shown = types.ShowMessageParams(type=types.MessageType.Warning, message=f"midfill: {message}")
         self._protocol.notify(types.WINDOW_SHOW_MESSAGE, shown)
 
     def forget_notices(self) -> None:

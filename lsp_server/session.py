@@ -141,7 +141,8 @@ class Session:
             await backend.prepare()
         except BackendError as error:
             if self.backend is backend:
-                self.client.notice(f"{backend.name} {error.kind.value}", error.message)
+                # the engine's key: the first request would say the same
+                self.client.notice(f"backend:{backend.name}:{error.kind.value}", error.message)
         else:
             self.client.log(f"backend {backend.name} is ready, model {backend.model or 'unknown'}")
 

@@ -58,6 +58,7 @@ class LspClient:
         self.logged: list[str] = []  # window/logMessage
         self.everything: list[Message] = []  # each message that came, in order
         self.stderr = ""  # grows until the end of the process
+        self.initialized: Any = None  # the result of `initialize`
         self._read, self._write = read, write
         self._inbox: list[Message] = []  # not yet taken
         self._asked: set[Any] = set()  # requests without an answer yet
@@ -142,9 +143,9 @@ class LspClient:
     # What editors do --------------------------------------------------------------------------------------------------
 
     def initialize(self, params: Mapping[str, Any], **changed: Any) -> Any:
-        result = self.call("initialize", {**params, "processId": os.getpid(), **changed})
+        self.initialized = self.call("initialize", {**params, "processId": os.getpid(), **changed})
         self.notify("initialized", {})
-        return result
+        return self.initialized
 
     def open(self, uri: str, text: str, version: int = 1, language: str = "python") -> None:
         document = {"uri": uri, "languageId": language, "version": version, "text": text}
