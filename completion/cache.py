@@ -70,7 +70,7 @@ class Cache:
         for end in range(len(prefix), max(0, len(prefix) - self._longest) - 1, -1):
             key = prefix[max(0, end - _KEY) : end]
             entry = group.get(key)
-            if entry is None:
+            if entry is None or not entry.raw.text.startswith(prefix[end:]):
                 continue
             typed = len(prefix) - end
             remaining = entry.raw.text[typed:]

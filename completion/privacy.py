@@ -26,9 +26,10 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 # A name that says what it holds, then a text. The closing quote may be missing, as the user is typing it; `: str` is a
-# type.
+# type. The names are looked for by themselves first, which is much quicker.
+_NAMES = ("password", "passwd", "secret", "token", "api_key", "api-key", "apikey")
 _NAMED = re.compile(
-    r"(?:password|passwd|secret|token|api[_-]?key)[\w-]*[\"']?(?:[ \t]*:[ \t]*\w+)?[ \t]*(?:=>|:=|[:=])[ \t]*[a-z]{0,2}"
+    rf"(?:{'|'.join(_NAMES)})[\w-]*[\"']?(?:[ \t]*:[ \t]*\w+)?[ \t]*(?:=>|:=|[:=])[ \t]*[a-z]{{0,2}}"
     r"(?:\"([^\"\n\r]{12,})|'([^'\n\r]{12,}))",
     re.IGNORECASE,
 )
@@ -44,7 +45,25 @@ def redact(text: str) -> str:
     for needed, shape in _SHAPES:
         if needed in text:
             text = shape.sub(_blank, text)
-    return _NAMED.sub(_blank, text)
+    for at in _places(text):
+        named = _NAMED.match(text, at)
+        if named:
+            text = text[:at] + _blank(named) + text[named.end() :]
+    return text
+
+
+def _places(text: str) -> list[int]:
+    """Where one of the names may begin."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few capital letters become two
+        return [match.start() for match in _NAMED.finditer(text)]
+    places = []
+    for name in _NAMES:
+        at = lowered.find(name)
+        while at >= 0:
+            places.append(at)
+            at = lowered.find(name, at + 1)
+    return places
 
 
 def _blank(match: re.Match[str]) -> str:

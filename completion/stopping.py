@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
+from functools import lru_cache
 
 from backends.base import BackendError, Delta, ErrorKind
 
@@ -54,46 +55,35 @@ async def whole(stream: Stream) -> Stream:
 
 async def cut_terminators(stream: Stream, terminators: Iterable[str]) -> Stream:
     """End before the first of `terminators`, also if it is split over deltas. Nothing else is taken off."""
-    needles = tuple(terminators)
-    if not needles:
-        async with aclosing(stream):
-            async for delta in stream:
-                yield delta
-        return
-    pattern, beginnings = _alternatives(needles), _beginnings(needles)
+    keys = _keys(tuple(terminators))
     held = ""
     async with aclosing(stream):
         async for delta in stream:
             text = held + delta.text
-            found = pattern.search(text)
+            found = keys.search(text)
             if found:
                 yield Delta(text[: found.start()], delta.finish, delta.usage)
                 return
-            keep = len(text) if delta.finish else len(text) - _held_back(text, beginnings)
+            keep = len(text) if delta.finish else len(text) - keys.unsettled(text)
             held = text[keep:]
             yield Delta(text[:keep], delta.finish, delta.usage)
 
 
 async def replace(stream: Stream, replacements: Mapping[str, str]) -> Stream:
     """Put each key's value in its place, also if it is split over deltas."""
-    if not replacements:
-        async with aclosing(stream):
-            async for delta in stream:
-                yield delta
-        return
-    pattern, beginnings = _alternatives(replacements), _beginnings(replacements)
+    keys = _keys(tuple(replacements))
     held = ""
     async with aclosing(stream):
         async for delta in stream:
             text, held, at = held + delta.text, "", 0
             parts: list[str] = []
-            for match in pattern.finditer(text):
-                if match.end() == len(text) and match[0] in beginnings and not delta.finish:
+            for match in keys.finditer(text):
+                if match.end() == len(text) and match[0] in keys.beginnings and not delta.finish:
                     break  # might become a longer key
                 parts += (text[at : match.start()], replacements[match[0]])
                 at = match.end()
             if not delta.finish:
-                held = text[len(text) - _held_back(text[at:], beginnings) :]
+                held = text[len(text) - keys.unsettled(text[at:]) :]
             parts.append(text[at : len(text) - len(held)])
             yield Delta("".join(parts), delta.finish, delta.usage)
 
@@ -196,16 +186,24 @@ class _LineMatch:
         return len(bare) >= _TELLING and line.strip() == bare
 
 
-def _alternatives(keys: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, sorted(keys, key=len, reverse=True))))
+class _Keys:
+    """Texts looked for in a stream."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        longest_first = sorted(keys, key=len, reverse=True)
+        # Without keys: a pattern that is found nowhere.
+        pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self.search = pattern.search
+        self.finditer = pattern.finditer
+        self.beginnings = frozenset(key[:length] for key in keys for length in range(1, len(key)))
+        self._longest = max(map(len, self.beginnings), default=0)
+
+    def unsettled(self, text: str) -> int:
+        """Length of the longest end of `text` that may become one of the keys."""
+        for length in range(min(self._longest, len(text)), 0, -1):
+            if text[-length:] in self.beginnings:
+                return length
+        return 0
 
 
-def _beginnings(keys: Iterable[str]) -> frozenset[str]:
-    """All proper beginnings of the keys."""
-    return frozenset(key[:length] for key in keys for length in range(1, len(key)))
-
-
-def _held_back(text: str, beginnings: frozenset[str]) -> int:
-    """Length of the longest end of `text` that may become one of the keys."""
-    longest = max(map(len, beginnings), default=0)
-    return next((n for n in range(min(longest, len(text)), 0, -1) if text[-n:] in beginnings), 0)
+_keys = lru_cache(maxsize=64)(_Keys)
