@@ -187,6 +187,12 @@ class LspClient:
         """How often each reason was given, and `shown`."""
         return {reason: count for reason, count in self.command("midfill.status")["counts"].items() if count}
 
+    def await_reasons(self, expected: dict[str, int]) -> None:
+        """Ask until they are these: what was cancelled is counted when its work has ended, after its answer."""
+        deadline = time.monotonic() + WAIT_S
+        while (found := self.reasons()) != expected:
+            assert time.monotonic() < deadline, found
+
     # Receiving --------------------------------------------------------------------------------------------------------
 
     def _receive(self) -> None:
