@@ -62,7 +62,7 @@ def retry_after_s(response: httpx.Response) -> float | None:
 def shown_url(url: httpx.URL) -> str:
     """The URL as messages may show it: no user, password, query or fragment."""
     port = f":{url.port}" if url.port else ""
-    return f"{url.scheme}://{url.host}{port}{url.path}"
+    return f"{url.scheme}://{_bracketed(url.host)}{port}{url.path}"
 
 
 def safe_text(text: str, *, secrets: tuple[str, ...] = (), source: str = "") -> str:
@@ -117,7 +117,7 @@ class HttpClient:
         self._base = _base_url(self._path, settings.url)
         self._headers = _checked_headers(self._path, settings.headers)
         self._client: httpx.AsyncClient | None = None
-        self._draining: set[asyncio.Task[None]] = set()
+        self._draining: dict[asyncio.Task[None], AsyncExitStack] = {}
 
     @property
     def remote(self) -> bool:
@@ -179,13 +179,14 @@ class HttpClient:
                         pass
 
         task = asyncio.create_task(run())
-        self._draining.add(task)
-        task.add_done_callback(self._draining.discard)
+        self._draining[task] = stack
+        task.add_done_callback(lambda done: self._draining.pop(done, None))
 
     async def aclose(self) -> None:
-        for task in tuple(self._draining):
+        for task, stack in tuple(self._draining.items()):
             task.cancel()
-        await asyncio.gather(*self._draining, return_exceptions=True)
+            await asyncio.wait({task})
+            await stack.aclose()  # a task cancelled before its first step has not entered it
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

@@ -20,7 +20,7 @@ from backends.base import (
     Shape,
     Usage,
 )
-from tests.services.ffm import Answer
+from tests.services.ffm import Answer, FfmService
 from tests.services.raw import events, http, raw_server
 
 RAW = BackendRequest(RawPrompt((Piece("def add(a, b):\n"),)), max_tokens=16)
@@ -34,7 +34,7 @@ def text_of(deltas: list[Any]) -> str:
     return "".join(delta.text for delta in deltas)
 
 
-async def test_an_infill_is_asked_as_the_service_documents_it(ffm, make_ffm, collect) -> None:
+async def test_an_infill_is_asked_as_the_service_documents_it(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     backend = make_ffm(ffm.url + "/")  # a slash at the end is no second one
     await collect(backend, infill("def f():\n    ", "\n\nf()\n", temperature=0.2, stop=("\n\n", "", "def ")))
     (seen,) = ffm.log
@@ -50,7 +50,7 @@ async def test_an_infill_is_asked_as_the_service_documents_it(ffm, make_ffm, col
     }
 
 
-async def test_deltas_finish_and_usage(ffm, make_ffm, collect) -> None:
+async def test_deltas_finish_and_usage(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     ffm.reset(Answer(deltas=("total", "", " =", " a"), finish_reason="length", extra={"new_field": [1]}))
     deltas = await collect(make_ffm(ffm.url), infill())
     assert [delta.text for delta in deltas] == ["total", " =", " a"]
@@ -59,29 +59,33 @@ async def test_deltas_finish_and_usage(ffm, make_ffm, collect) -> None:
 
 
 @pytest.mark.parametrize("reason", ["eos_token", "stop_sequence", "stop"])
-async def test_any_other_finish_reason_is_a_stop(ffm, make_ffm, collect, reason: str) -> None:
+async def test_any_other_finish_reason_is_a_stop(ffm: FfmService, make_ffm: Any, collect: Any, reason: str) -> None:
     ffm.reset(Answer(finish_reason=reason))
     assert (await collect(make_ffm(ffm.url), infill()))[-1].finish is Finish.STOP
 
 
-async def test_the_time_taken_ends_an_answer_too(ffm, make_ffm, collect) -> None:
+async def test_the_time_taken_ends_an_answer_too(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     ffm.reset(Answer(final="time"))
     deltas = await collect(make_ffm(ffm.url), infill())
     assert (text_of(deltas), deltas[-1].finish) == ("return a + b", Finish.STOP)
 
 
-async def test_a_final_record_that_repeats_the_answer_is_not_added_to_it(ffm, make_ffm, collect) -> None:
+async def test_a_final_record_that_repeats_the_answer_is_not_added_to_it(
+    ffm: FfmService, make_ffm: Any, collect: Any
+) -> None:
     ffm.reset(Answer(deltas=("total", " =", " a"), final="concatenation"))
     assert text_of(await collect(make_ffm(ffm.url), infill())) == "total = a"
 
 
 @pytest.mark.parametrize("deltas", [("(", "(x"), ("    ", "    ", "        x"), ("a", "b", "ac")])
-async def test_a_final_record_that_resembles_the_answer_is_a_delta(ffm, make_ffm, collect, deltas) -> None:
+async def test_a_final_record_that_resembles_the_answer_is_a_delta(
+    ffm: FfmService, make_ffm: Any, collect: Any, deltas: Any
+) -> None:
     ffm.reset(Answer(deltas=deltas))
     assert text_of(await collect(make_ffm(ffm.url), infill())) == "".join(deltas)
 
 
-async def test_a_whole_answer(ffm, make_ffm, collect) -> None:
+async def test_a_whole_answer(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     ffm.reset(Answer(finish_reason="length"))
     (delta,) = await collect(make_ffm(ffm.url, parameters={"stream": False, "top_k": 10}), infill())
     assert (delta.text, delta.finish, delta.usage) == ("return a + b", Finish.LENGTH, Usage(21, None, 4))
@@ -89,21 +93,23 @@ async def test_a_whole_answer(ffm, make_ffm, collect) -> None:
     assert ffm.log[0].body["parameters"] == {"max_new_tokens": 32, "temperature": 0.01, "top_k": 10}
 
 
-async def test_a_raw_prompt_goes_to_generate(ffm, make_ffm, collect) -> None:
+async def test_a_raw_prompt_goes_to_generate(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     assert text_of(await collect(make_ffm(ffm.url), RAW)) == "return a + b"
     assert ffm.log[0].path == "/api/models/generate"
     assert ffm.log[0].headers["x-api-host"] == "afs-inference"
     assert ffm.log[0].body["inputs"] == "def add(a, b):\n"
 
 
-async def test_a_chat_prompt_is_refused(ffm, make_ffm, collect) -> None:
+async def test_a_chat_prompt_is_refused(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     with pytest.raises(BackendError) as caught:
         await collect(make_ffm(ffm.url), BackendRequest(ChatPrompt((Message("user", "hi"),)), 8))
     assert caught.value.kind is ErrorKind.BAD_REQUEST
     assert ffm.log == []
 
 
-async def test_a_model_without_infilling_is_said_once_and_generates(ffm, make_ffm, collect, notices) -> None:
+async def test_a_model_without_infilling_is_said_once_and_generates(
+    ffm: FfmService, make_ffm: Any, collect: Any, notices: Any
+) -> None:
     backend = make_ffm(ffm.url, model="ffm-mixtral-8x7b-32k-instruct")
     assert backend.capabilities.shapes == {Shape.INFILL}
     for _ in range(2):
@@ -127,7 +133,9 @@ async def test_a_model_without_infilling_is_said_once_and_generates(ffm, make_ff
         (501, "infill not implemented"),
     ],
 )
-async def test_ways_to_say_that_a_model_does_not_infill(ffm, make_ffm, collect, status: int, detail: str) -> None:
+async def test_ways_to_say_that_a_model_does_not_infill(
+    ffm: FfmService, make_ffm: Any, collect: Any, status: int, detail: str
+) -> None:
     ffm.reset(Answer(status=status, detail=detail))
     backend = make_ffm(ffm.url)
     with pytest.raises(BackendError) as caught:
@@ -147,7 +155,9 @@ async def test_ways_to_say_that_a_model_does_not_infill(ffm, make_ffm, collect, 
         (422, [{"loc": ["body", "model"], "msg": "value not supported"}], ErrorKind.BAD_REQUEST),
     ],
 )
-async def test_other_refusals_do_not_turn_infilling_off(ffm, make_ffm, collect, notices, status, detail, kind) -> None:
+async def test_other_refusals_do_not_turn_infilling_off(
+    ffm: FfmService, make_ffm: Any, collect: Any, notices: Any, status: Any, detail: Any, kind: Any
+) -> None:
     ffm.reset(Answer(status=status, detail=detail))
     backend = make_ffm(ffm.url)
     with pytest.raises(BackendError) as caught:
@@ -157,7 +167,7 @@ async def test_other_refusals_do_not_turn_infilling_off(ffm, make_ffm, collect, 
     assert notices.notices == []
 
 
-async def test_generate_never_turns_infilling_off(ffm, make_ffm, collect) -> None:
+async def test_generate_never_turns_infilling_off(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     ffm.reset(Answer(status=400, detail="model does not support infilling"))
     backend = make_ffm(ffm.url)
     with pytest.raises(BackendError) as caught:
@@ -166,7 +176,7 @@ async def test_generate_never_turns_infilling_off(ffm, make_ffm, collect) -> Non
     assert backend.capabilities.shapes == {Shape.INFILL}
 
 
-async def test_users_parameters_and_headers_win(ffm, make_ffm, collect) -> None:
+async def test_users_parameters_and_headers_win(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     parameters = {"temperature": 0, "top_p": 1, "frequence_penalty": 1.1, "max_new_tokens": 8}
     backend = make_ffm(ffm.url, parameters=parameters, headers={"X-Api-Host": "afs-inference", "x-team": "core"})
     await collect(backend, infill(stop=("\n",)))
@@ -176,7 +186,7 @@ async def test_users_parameters_and_headers_win(ffm, make_ffm, collect) -> None:
     assert ffm.log[0].headers["x-team"] == "core"
 
 
-async def test_at_most_four_stops_are_sent(ffm, make_ffm, collect) -> None:
+async def test_at_most_four_stops_are_sent(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     await collect(make_ffm(ffm.url), infill(stop=("a", "b", "c", "d", "e")))
     assert ffm.log[0].body["parameters"]["stop_sequences"] == ["a", "b", "c", "d"]
 
@@ -199,7 +209,7 @@ async def test_at_most_four_stops_are_sent(ffm, make_ffm, collect) -> None:
         ("stream", "no"),
     ],
 )
-def test_a_parameter_out_of_range_is_named(make_ffm, name: str, value: Any) -> None:
+def test_a_parameter_out_of_range_is_named(make_ffm: Any, name: str, value: Any) -> None:
     with pytest.raises(BackendError, match=rf"^backends\.work\.parameters\.{name}\b.*allowed: ") as caught:
         make_ffm("http://localhost/api", parameters={name: value})
     assert caught.value.kind is ErrorKind.SETTINGS
@@ -208,21 +218,21 @@ def test_a_parameter_out_of_range_is_named(make_ffm, name: str, value: Any) -> N
 @pytest.mark.parametrize(
     ("name", "value"), [("top_p", 1), ("top_k", 1), ("top_k", 100), ("frequence_penalty", 0.1), ("seed", 7)]
 )
-def test_a_parameter_in_range_or_unknown_is_let_through(make_ffm, name: str, value: Any) -> None:
+def test_a_parameter_in_range_or_unknown_is_let_through(make_ffm: Any, name: str, value: Any) -> None:
     make_ffm("http://localhost/api", parameters={name: value})
 
 
-def test_a_model_must_be_named(make_ffm) -> None:
+def test_a_model_must_be_named(make_ffm: Any) -> None:
     with pytest.raises(BackendError, match=r"backends\.work\.model is not set"):
         make_ffm("http://localhost/api", model="")
 
 
-async def test_lone_surrogates_of_an_editor_do_not_stop_a_request(ffm, make_ffm, collect) -> None:
+async def test_lone_surrogates_of_an_editor_do_not_stop_a_request(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     await collect(make_ffm(ffm.url), infill('a = "\ud83d'))
     assert ffm.log[0].body["inputs"] == 'a = "?<FILL_ME>\n'
 
 
-def test_the_fingerprint_tells_models_apart_and_holds_no_secret(make_ffm) -> None:
+def test_the_fingerprint_tells_models_apart_and_holds_no_secret(make_ffm: Any) -> None:
     one = make_ffm("http://user:secret@localhost/api", headers={"Authorization": "Bearer secret"})
     same = make_ffm("http://localhost/api")
     other = make_ffm("http://localhost/api", model="codellama-7b")
@@ -231,7 +241,9 @@ def test_the_fingerprint_tells_models_apart_and_holds_no_secret(make_ffm) -> Non
     assert len({one.fingerprint, other.fingerprint, warm.fingerprint}) == 3
 
 
-async def test_both_ping_forms_are_passed_over_before_and_between_deltas(ffm, make_ffm, collect) -> None:
+async def test_both_ping_forms_are_passed_over_before_and_between_deltas(
+    ffm: FfmService, make_ffm: Any, collect: Any
+) -> None:
     for form in ("event", "comment"):
         ffm.reset(Answer(pings=form, ping_ms=2, first_delay_ms=20, delay_ms=10))
         deltas = await collect(make_ffm(ffm.url), infill())
@@ -239,7 +251,7 @@ async def test_both_ping_forms_are_passed_over_before_and_between_deltas(ffm, ma
 
 
 @pytest.mark.parametrize("form", ["event", "comment"])
-async def test_pings_do_not_put_off_the_deadline(ffm, make_ffm, collect, form: str) -> None:
+async def test_pings_do_not_put_off_the_deadline(ffm: FfmService, make_ffm: Any, collect: Any, form: str) -> None:
     ffm.reset(Answer(pings=form, ping_ms=5, hold_after=0))
     with pytest.raises(BackendError) as caught:
         await collect(make_ffm(ffm.url, timeout_s=0.2), infill())
@@ -248,7 +260,7 @@ async def test_pings_do_not_put_off_the_deadline(ffm, make_ffm, collect, form: s
     await ffm.until(disconnected=1)
 
 
-async def test_a_whole_answer_has_the_same_deadline(ffm, make_ffm, collect) -> None:
+async def test_a_whole_answer_has_the_same_deadline(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
     ffm.reset(Answer(hold_after=0))
     with pytest.raises(BackendError) as caught:
         await collect(make_ffm(ffm.url, timeout_s=0.2, parameters={"stream": False}), infill())
@@ -257,7 +269,7 @@ async def test_a_whole_answer_has_the_same_deadline(ffm, make_ffm, collect) -> N
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_connections_are_used_again(ffm, make_ffm, collect, stream: bool) -> None:
+async def test_connections_are_used_again(ffm: FfmService, make_ffm: Any, collect: Any, stream: bool) -> None:
     backend = make_ffm(ffm.url, parameters={"stream": stream})
     for _ in range(3):
         await collect(backend, infill())
@@ -266,7 +278,7 @@ async def test_connections_are_used_again(ffm, make_ffm, collect, stream: bool) 
     assert len({seen.port for seen in ffm.log}) == 1
 
 
-async def test_an_answer_that_goes_on_behind_its_final_record_is_cut_off(make_ffm, collect) -> None:
+async def test_an_answer_that_goes_on_behind_its_final_record_is_cut_off(make_ffm: Any, collect: Any) -> None:
     record = '{"generated_text": "x", "finish_reason": "length"}'
     async with raw_server(http(events(record)), ending="hold") as raw:
         (delta,) = await collect(make_ffm(raw.url), infill())
@@ -274,7 +286,7 @@ async def test_an_answer_that_goes_on_behind_its_final_record_is_cut_off(make_ff
         await raw.gone.wait()
 
 
-async def test_probe_of_a_model_that_infills(ffm, make_ffm) -> None:
+async def test_probe_of_a_model_that_infills(ffm: FfmService, make_ffm: Any) -> None:
     probe = await make_ffm(ffm.url).probe()
     assert [(check.name, check.ok) for check in probe.checks] == [
         ("key", True),
@@ -287,14 +299,14 @@ async def test_probe_of_a_model_that_infills(ffm, make_ffm) -> None:
     assert "test-key" not in str(probe)
 
 
-async def test_probe_of_a_model_that_does_not(ffm, make_ffm) -> None:
+async def test_probe_of_a_model_that_does_not(ffm: FfmService, make_ffm: Any) -> None:
     probe = await make_ffm(ffm.url, model="llama3").probe()
     found = {check.name: check.ok for check in probe.checks}
     assert found == {"key": True, "infill": False, "request": True, "TLS": True, "latency": True}
     assert [seen.path.rpartition("/")[2] for seen in ffm.log] == ["text_infilling", "generate"]
 
 
-async def test_probe_without_a_service_or_a_key(make_ffm, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_probe_without_a_service_or_a_key(make_ffm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     probe = await make_ffm("http://127.0.0.1:9/api").probe()
     assert [(check.name, check.ok) for check in probe.checks] == [("key", True), ("request", False)]
     monkeypatch.delenv("MIDFILL_TEST_KEY")

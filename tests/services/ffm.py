@@ -101,6 +101,7 @@ class FfmService:
         self.infilling = infilling
         self.log: list[Seen] = []
         self._changed = threading.Condition()
+        self._released = False
         self._held: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
@@ -126,7 +127,8 @@ class FfmService:
         self._server_of_app().run([self._socket])
 
     def release(self) -> None:
-        """Let the answers held now go on."""
+        """Let held answers go on, and hold none until `reset`."""
+        self._released = True
         while self._held:
             loop, event = self._held.pop()
             loop.call_soon_threadsafe(event.set)
@@ -158,6 +160,7 @@ class FfmService:
         with self._changed:
             self.script = list(script) or [Answer()]
             self.log.clear()
+            self._released = False
 
     # --- the service
 
@@ -233,7 +236,8 @@ class FfmService:
             return await self._whole(request, seen, answer)
 
         async def gone(_: Any) -> None:
-            self._mark(seen, "disconnected")
+            if seen.answered is None:  # it is told of every end
+                self._mark(seen, "disconnected")
 
         old_ping = ServerSentEvent(PING_TEXT, event="ping")
         return EventSourceResponse(
@@ -273,7 +277,8 @@ class FfmService:
     async def _hold(self) -> None:
         event = asyncio.Event()
         self._held.append((asyncio.get_running_loop(), event))
-        await event.wait()
+        if not self._released:
+            await event.wait()
 
     async def _events(self, seen: Seen, answer: Answer) -> AsyncIterator[dict[str, str]]:
         number, last = 0, len(answer.deltas)
