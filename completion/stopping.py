@@ -67,6 +67,8 @@ async def cut_terminators(stream: Stream, terminators: Iterable[str]) -> Stream:
             keep = len(text) if delta.finish else len(text) - keys.unsettled(text)
             held = text[keep:]
             yield Delta(text[:keep], delta.finish, delta.usage)
+    if held:  # the stream was ended early by a transform before this one
+        yield Delta(held)
 
 
 async def replace(stream: Stream, replacements: Mapping[str, str]) -> Stream:
@@ -86,6 +88,8 @@ async def replace(stream: Stream, replacements: Mapping[str, str]) -> Stream:
                 held = text[len(text) - keys.unsettled(text[at:]) :]
             parts.append(text[at : len(text) - len(held)])
             yield Delta("".join(parts), delta.finish, delta.usage)
+    if held:
+        yield Delta(keys.sub(lambda match: replacements[match[0]], held))
 
 
 async def first_line(stream: Stream) -> Stream:
@@ -130,6 +134,9 @@ async def until_line(stream: Stream, target: str, lead: str) -> Stream:
             yield Delta(text, delta.finish, delta.usage)
             if match.met:
                 return
+    left = match.feed("", final=True)
+    if left:
+        yield Delta(left)
 
 
 class _LineMatch:
@@ -142,11 +149,13 @@ class _LineMatch:
         self._sent = 0  # characters of it that were let pass
         self._lead: str = lead  # before the first line; "" from the second on
         self._blank = True  # no text was let pass
+        self._ended = False
         self._open = 0  # brackets the answer has opened and not closed
 
     def feed(self, text: str, *, final: bool) -> str:
-        if not self._target.strip():
+        if not self._target.strip() or self._ended:
             return text
+        self._ended = final
         passed = []
         first, *more = text.split("\n")
         self._line += first
@@ -195,6 +204,7 @@ class _Keys:
         pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self.search = pattern.search
         self.finditer = pattern.finditer
+        self.sub = pattern.sub
         self.beginnings = frozenset(key[:length] for key in keys for length in range(1, len(key)))
         self._longest = max(map(len, self.beginnings), default=0)
 

@@ -1,4 +1,4 @@
-"""White space at the answer's end. A blank before text on the same line may be meant and stays."""
+"""White space at the answer's end. Before text on the same line a blank may be meant, and after lines a line end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from completion.postprocess.base import Around
 def trim(text: str, around: Around) -> str:
     rest = around.window.rest
     bare = text.rstrip()
-    if rest[:1].strip() and "\n" not in text[len(bare) :]:
+    if rest[:1].strip() and ("\n" in bare or "\n" not in text[len(bare) :]):
         return text
     return bare
