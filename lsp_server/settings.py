@@ -29,7 +29,6 @@ __all__ = ["NO_BACKEND", "Problem", "Settings", "load", "project_files", "user_f
 NO_BACKEND = """No model is set up. There are two ways to go on:
 1. A model on this machine: install midfill with the extra "local" (midfill[local]); it brings a small model along.
 2. A service of yours, in {file}:
-     backend = "work"
      [backends.work]
      kind = "ffm"
      url = "https://ffm.example.com/api"
@@ -91,7 +90,7 @@ def load(
 def _build(read: Collected) -> Settings:
     engine = EngineSettings(
         completion=_completion(read.entries),
-        context=ContextSettings(**_values(read.entries, "context")),
+        context=_context(read.entries),
         privacy=_privacy(read.entries),
         languages=MappingProxyType(
             {
@@ -128,6 +127,15 @@ def _completion(entries: Sequence[Entry], language: str = "") -> CompletionSetti
     if not own.get("enabled", True):
         values["enabled"] = False
     return CompletionSettings(**values)
+
+
+def _context(entries: Sequence[Entry]) -> ContextSettings:
+    """A project can only leave out sources of those the user listed."""
+    values = _values(entries, "context")
+    own = _values([entry for entry in entries if not entry.project], "context")
+    if "sources" in own:
+        values["sources"] = tuple(source for source in values["sources"] if source in own["sources"])
+    return ContextSettings(**values)
 
 
 def _privacy(entries: Sequence[Entry]) -> PrivacySettings:

@@ -72,7 +72,7 @@ class Place:
     def source(self, path: tuple[str, ...]) -> str:
         if not self.client:
             return self.name
-        return "editor setting midfill" + "".join("." + camel(_printable(part)) for part in path)
+        return "editor setting midfill" + "".join("." + camel(_printable(part, 60)) for part in path)
 
 
 @dataclass(slots=True)
@@ -88,16 +88,16 @@ class Collected:
         if count == PROBLEMS_LIMIT:
             self.problems.append(Problem("", place.source(()), "", "more problems are not listed"))
         elif count < PROBLEMS_LIMIT:
-            name = ".".join(_printable(part) for part in path)
+            name = ".".join(_printable(part, 60) for part in path)
             self.problems.append(Problem(name, place.source(path), found, allowed))
 
     def full(self, place: Place) -> bool:
         return self._counts.get(place.name, 0) >= PROBLEMS_LIMIT
 
 
-def _printable(name: str) -> str:
-    text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name[:60])
-    return text if len(name) <= 60 else text + "…"
+def _printable(name: str, length: int = 1000) -> str:
+    text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name[:length])
+    return text if len(name) <= length else text + "…"
 
 
 def read_tree(into: Collected, tree: Mapping[str, Any], place: Place) -> None:
@@ -188,7 +188,7 @@ class Unreadable(Exception):  # noqa: N818 - not an error of the program
 
 def read_file(into: Collected, path: Path, *, project: bool, required: bool = False) -> None:
     """Read one TOML file; a missing one is no problem unless `required`."""
-    place = Place(str(path), project=project, folder=path.parent.absolute())
+    place = Place(_printable(str(path)), project=project, folder=path.parent.absolute())
     try:
         text = _read_text(path, PROJECT_LIMIT if project else USER_LIMIT, follow=not project)
         read_tree(into, _parse(text), place)
@@ -199,6 +199,8 @@ def read_file(into: Collected, path: Path, *, project: bool, required: bool = Fa
         into.problem(place, (), "", str(error))
     except OSError as error:
         into.problem(place, (), "", f"cannot be read: {error.strerror or error}")
+    except ValueError:  # a zero byte or half a surrogate pair, from the URI of a folder
+        into.problem(place, (), "", "cannot be read: no file can have this name")
 
 
 def _read_text(path: Path, limit: int, *, follow: bool) -> str:

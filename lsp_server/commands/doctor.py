@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ class _Notices:
 @dataclass(frozen=True, slots=True)
 class Report:
     files: tuple[tuple[str, bool], ...]
+    sources: Mapping[str, str]
     problems: tuple[Problem, ...]
     backend: dict[str, Any] | None  # None: none is chosen
     built: bool  # False: its settings are wrong
@@ -57,6 +59,7 @@ class Report:
             "python": platform.python_version(),
             "system": platform.platform(),
             "files": [{"path": path, "exists": exists} for path, exists in self.files],
+            "sources": dict(self.sources),
             "problems": [asdict(problem) for problem in self.problems],
             "backend": self.backend,
             "checks": [asdict(check) for check in self.checks],
@@ -66,6 +69,7 @@ class Report:
     def as_text(self) -> str:
         lines = [f"midfill {version()}, Python {platform.python_version()}, {platform.platform()}", "", "settings"]
         lines += [f"  {'read' if exists else 'none'}  {path}" for path, exists in self.files]
+        lines += [f"  set   {path} ({source})" for path, source in self.sources.items()]
         lines += [f"  FAIL  {problem}" for problem in self.problems]
         lines += ["", "backend"]
         if self.backend:
@@ -87,7 +91,8 @@ def command(arguments: argparse.Namespace) -> int:
         built, checks = _checks(settings)
         chosen = settings.backends.get(settings.backend)
         described = _describe(settings.backend, chosen) if chosen else None
-        report = Report(tuple((str(file), file.is_file()) for file in files), problems, described, built, checks)
+        found = tuple((str(file), file.is_file()) for file in files)
+        report = Report(found, settings.sources, problems, described, built, checks)
         Terminal(out).result(json.dumps(report.as_json()) if arguments.json else report.as_text())
     return report.code
 
@@ -97,11 +102,12 @@ def _describe(name: str, settings: BackendSettings) -> dict[str, Any]:
         host = urlsplit(settings.url).netloc.rpartition("@")[2]
     except ValueError:
         host = ""
+    embedded = settings.kind == "llama-cpp" and not settings.model_path
     return {
         "name": name,
         "kind": settings.kind,
         "host": host,
-        "model": settings.model,
+        "model": "embedded" if embedded else settings.model,
         "model_path": settings.model_path,
     }
 

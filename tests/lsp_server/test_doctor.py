@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.lsp_server.commandline import midfill
+from tests.lsp_server.commandline import ROOT, midfill
 from tests.services.ffm import FfmService
 
 KEY = "test-key"
@@ -33,6 +34,7 @@ def test_all_is_well(tmp_path: Path, service: FfmService) -> None:
     assert f"read  {file}" in done.stdout
     assert f"none  {tmp_path.resolve() / '.midfill.toml'}" in done.stdout
     assert f"host: 127.0.0.1:{service.port}" in done.stdout
+    assert f"set   backends.work.key_env ({file})" in done.stdout
     assert "ok    key: from environment variable WORK_KEY" in done.stdout
     assert "FAIL" not in done.stdout
     assert KEY not in done.stdout + done.stderr
@@ -85,12 +87,22 @@ def test_a_kind_that_does_not_exist(tmp_path: Path) -> None:
     assert "FAIL  backend: backends.a.kind is 'nope'; allowed: ffm" in done.stdout
 
 
+def test_nothing_configured_says_how_to_go_on(tmp_path: Path) -> None:
+    """Without the extra: the finder is told that llama_cpp is not there."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['llama_cpp'] = None\n")
+    env = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = midfill("doctor", cwd=tmp_path, env=env)
+    assert done.returncode == 2
+    assert "FAIL  backend: No model is set up. There are two ways to go on:" in done.stdout
+    assert "[backends.work]" in done.stdout
+
+
 @pytest.mark.model
 def test_the_embedded_model_works(tmp_path: Path) -> None:
-    done = midfill("doctor", "--json", cwd=tmp_path)
+    done = midfill("doctor", "--json", cwd=tmp_path, env={"MIDFILL_BACKENDS__LOCAL__TIMEOUT_S": "100"})
     report = json.loads(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert report["backend"]["kind"] == "llama-cpp"
+    assert (report["backend"]["kind"], report["backend"]["model"]) == ("llama-cpp", "embedded")
     path = midfill("models", "path", cwd=tmp_path)
     assert path.returncode == 0
     assert Path(path.stdout.strip()).read_bytes()[:4] == b"GGUF"

@@ -111,6 +111,21 @@ def test_a_project_is_held_to_the_ranges(tmp_path: Path) -> None:
     assert settings.engine.for_language("go") == settings.engine.completion == CompletionSettings()
 
 
+def test_a_project_cannot_bring_back_sources_the_user_left_out(tmp_path: Path) -> None:
+    both = '[context]\nsources = ["open_files"]\n'
+    none = "[context]\nsources = []\n"
+    assert read(tmp_path, none, both)[0].engine.context.sources == ()
+    assert read(tmp_path, both, none)[0].engine.context.sources == ()
+    assert read(tmp_path, both, both)[0].engine.context.sources == ("open_files",)
+    assert read(tmp_path, "", both)[0].engine.context.sources == ("open_files",)
+
+
+def test_a_folder_no_file_system_can_have(tmp_path: Path) -> None:
+    problem = only(load(None, [tmp_path / "a\0b"], {}, None)[1])
+    assert problem.allowed == "cannot be read: no file can have this name"
+    assert "\0" not in str(problem)
+
+
 def test_a_large_project_file_is_refused(tmp_path: Path) -> None:
     text = "[completion]\nmax_lines = 5\n"
     fits = text + "#" * (64 * 1024 - len(text))
