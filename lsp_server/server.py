@@ -89,6 +89,10 @@ class Server(LanguageServer):
         if not self._code.done():
             self._code.set_result(code)
 
+    def input_ended(self) -> None:
+        """The client is gone, with or without an `exit`."""
+        self.stop(0 if self.protocol.shut_down else 1)
+
     async def until_stopped(self) -> int:
         """Wait for `stop`, free everything, return the exit code."""
         code = await self._code
@@ -118,8 +122,7 @@ def serve(options: ServeOptions, stdin: BinaryIO, stdout: BinaryIO) -> int:
 async def _over_stdio(options: ServeOptions, stdin: BinaryIO, stdout: BinaryIO) -> int:
     server = Server(options)
     server.protocol.set_writer(transport.DescriptorWriter(stdout.fileno()))  # type: ignore[arg-type]
-    # The end of input without exit is how a crashed editor looks.
-    transport.read_descriptor(stdin.fileno(), server.protocol.receive, lambda: server.stop(1))
+    transport.read_descriptor(stdin.fileno(), server.protocol.receive, server.input_ended)
     return await server.until_stopped()
 
 
@@ -136,7 +139,7 @@ async def _over_tcp(options: ServeOptions) -> int:
         taken = True
         server.protocol.set_writer(transport.SocketWriter(writer))  # type: ignore[arg-type]
         await transport.read_socket(reader, server.protocol.receive)
-        server.stop(1)
+        server.input_ended()
 
     listener = await asyncio.start_server(connected, options.host, options.port)
     for socket in listener.sockets:

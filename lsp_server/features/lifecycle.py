@@ -43,7 +43,7 @@ def register(server: Server) -> None:
         server.protocol.shut_down = True
 
     def exit_(params: None) -> None:
-        server.stop(0 if server.protocol.shut_down else 1)
+        server.input_ended()
 
     server.protocol.requests[types.INITIALIZE] = initialize
     server.protocol.requests[types.SHUTDOWN] = shutdown
