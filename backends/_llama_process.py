@@ -1,0 +1,179 @@
+"""The local model's process as its parent sees it: start, questions, cancel, end. Knows no prompt and no setting.
+
+The child runs `backends.llama_worker`; the lines between the two are described in its `main` module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from backends.base import BackendError, ErrorKind
+
+_ROOT = Path(__file__).resolve().parent.parent
+# -E and -P: neither PYTHONPATH nor the user's folder may lend modules. Our own folder leads only for this one import:
+# left in front it would let other installed packages shadow the standard library.
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from backends.llama_worker.main import main; "
+    "sys.path.remove(sys.argv[1]); main()"
+)
+_LINE_BYTES = 1 << 22  # longest line taken from the child
+_CLOSE_S = 1.0  # a child that has not ended by then is killed, seconds
+
+
+def command() -> list[str]:
+    return [sys.executable, "-E", "-P", "-c", _BOOT, str(_ROOT)]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "GGML_NO_BACKTRACE": "1"}  # no debugger is started when llama.cpp asserts
+
+
+class Question:
+    """One request in the child. `next` gives its replies; `drop` must be called when no more are wanted."""
+
+    def __init__(self, process: LlamaProcess, number: int) -> None:
+        self._process = process
+        self.number = number
+        self.replies: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+
+    async def next(self) -> dict[str, Any]:
+        """The next reply. Raises BackendError: what the child reported, or CRASHED."""
+        reply = await self.replies.get()
+        if reply is None:
+            raise self._process.crash()
+        if "error" in reply:
+            raise BackendError(ErrorKind(reply["error"]), reply["message"])
+        return reply
+
+    def drop(self) -> None:
+        """Returns at once; the child is told to stop if it has not finished."""
+        self._process.drop(self)
+
+
+class LlamaProcess:
+    """One child. It answers one question at a time: ask the next when `idle` is set."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._number = 0
+        self._question: Question | None = None
+        self._errors: deque[str] = deque(maxlen=5)  # last lines of stderr; the child writes no source text there
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self._reader = asyncio.create_task(self._read())
+        self._error_reader = asyncio.create_task(self._read_errors())
+
+    @classmethod
+    async def start(cls) -> LlamaProcess:
+        """Raises BackendError(CRASHED) if no process can be started."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=_ROOT,
+                env=environment(),
+                limit=_LINE_BYTES,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+        except OSError as error:
+            raise BackendError(ErrorKind.CRASHED, f"The local model's process cannot be started: {error}") from error
+        return cls(process)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._reader.done() and self._process.returncode is None
+
+    def ask(self, operation: str, **fields: Any) -> Question:
+        """Send a request. The child must be idle."""
+        self._number += 1
+        question = Question(self, self._number)
+        self._question = question
+        self.idle.clear()
+        if self.alive:
+            self._send({"id": self._number, "op": operation, **fields})
+        else:
+            self._gone()
+        return question
+
+    def drop(self, question: Question) -> None:
+        if question is self._question:
+            self._question = None
+            if not self.idle.is_set():
+                self._send({"id": question.number, "op": "cancel"})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            stdin.write(json.dumps(message).encode() + b"\n")
+
+    async def _read(self) -> None:
+        stdout = self._process.stdout
+        try:
+            while stdout is not None and (line := await stdout.readline()):
+                self._deliver(json.loads(line))
+        except ValueError:  # not what our worker writes, or a line without end
+            self.kill()
+        await self._process.wait()
+        await self._error_reader
+        self._gone()
+
+    def _deliver(self, reply: dict[str, Any]) -> None:
+        question = self._question
+        if "done" in reply or "error" in reply:
+            self.idle.set()
+        if question is not None and question.number == reply["id"]:
+            question.replies.put_nowait(reply)
+
+    async def _read_errors(self) -> None:
+        stderr = self._process.stderr
+        if stderr is not None:
+            while line := await stderr.readline():
+                if text := line.decode("utf-8", "replace").strip():
+                    self._errors.append(text)
+
+    def _gone(self) -> None:
+        self.idle.set()
+        if self._question is not None:
+            self._question.replies.put_nowait(None)
+
+    def crash(self) -> BackendError:
+        code = self._process.returncode
+        how = f"ended with code {code}"
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"was ended by {signal.Signals(-code).name}"
+        if code == -getattr(signal, "SIGKILL", 9):
+            how += ", perhaps because memory ran out"
+        last = f" Its last line: {self._errors[-1][:200]}" if self._errors else ""
+        return BackendError(
+            ErrorKind.CRASHED, f"The local model's process {how}. The next request starts it again.{last}"
+        )
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def aclose(self) -> None:
+        """End the child: it leaves when its stdin closes, even in the middle of a computation; else it is killed."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        _, running = await asyncio.wait({self._reader}, timeout=_CLOSE_S)
+        if running:
+            self.kill()
+            await asyncio.wait({self._reader})
