@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from completion.types import RawCompletion, Window
 
@@ -27,7 +27,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`typed` code points of the answer stood before the cursor already; `raw` is what remains."""
+    """The whole answer, of which `typed` code points stand before the cursor already."""
 
     raw: RawCompletion
     typed: int
@@ -73,11 +73,10 @@ class Cache:
             if entry is None or not entry.raw.text.startswith(prefix[end:]):
                 continue
             typed = len(prefix) - end
-            remaining = entry.raw.text[typed:]
-            if _fits(entry, window, typed) and (remaining.strip() or typed == 0):
+            if _fits(entry, window, typed) and (typed == 0 or entry.raw.text[typed:].strip()):
                 group.move_to_end(key)
                 self._groups.move_to_end((scope, window.suffix[:_HEAD]))
-                return Found(replace(entry.raw, text=remaining), typed)
+                return Found(entry.raw, typed)
         return None
 
     def clear(self) -> None:

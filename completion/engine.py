@@ -87,16 +87,19 @@ class Engine:
         plan = self._planner.plan(context, settings, backend.capabilities)
         found = self._cache.lookup(_scope(backend, context), plan.window)
         if found is not None:
-            trace.cache = "typed-through" if found.typed else "hit"
-            on_text(found.raw.text)
-            return self._finished(found.raw, plan, context, trace)
+            outcome = _finished(found.raw, plan, context, trace, found.typed)
+            # All that was shown may be typed, though the answer itself goes on: then it is used up.
+            if isinstance(outcome, Completion) or not found.typed:
+                trace.cache = "typed-through" if found.typed else "hit"
+                on_text(found.raw.text[found.typed :])
+                return outcome
         if context.trigger is Trigger.AUTOMATIC:
             received = trace.received if context.received is None else context.received
             await self._gate.quiet(received, settings.debounce_ms / 1000)
         trace.debounced = trace.elapsed()
         await backend.prepare()
         raw = await self._generate(backend, plan, context, settings, trace, on_text)
-        return self._finished(raw, plan, context, trace)
+        return _finished(raw, plan, context, trace)
 
     def _refusal(self, context: CompletionContext, settings: CompletionSettings) -> NoSuggestion | None:
         if not settings.enabled:
@@ -175,20 +178,24 @@ class Engine:
                     parts.append(delta.text)
                     on_text(delta.text)
         trace.count(usage)
-        return RawCompletion("".join(parts), finish, usage)
-
-    def _finished(self, raw: RawCompletion, plan: Plan, context: CompletionContext, trace: RequestTrace) -> Outcome:
-        result = postprocess.run(raw.text, postprocess.Around(plan.window, UNMISTAKABLE))
-        if isinstance(result, Reason):
-            return NoSuggestion(result)
-        begin = context.selected.text if context.selected else ""
-        return Completion(begin + result, *plan.hole, id=trace.id)
+        text = postprocess.begin("".join(parts), postprocess.Around(plan.window, UNMISTAKABLE))
+        return RawCompletion(text, finish, usage)
 
     def _failed(self, error: BackendError) -> NoSuggestion:
         name = self._backend.name if self._backend else ""
         self._observer.notice(f"backend:{name}:{error.kind.value}", error.message)
         timeout = error.kind is ErrorKind.TIMEOUT
         return NoSuggestion(Reason.TIMEOUT if timeout else Reason.BACKEND_ERROR, error.message)
+
+
+def _finished(
+    raw: RawCompletion, plan: Plan, context: CompletionContext, trace: RequestTrace, typed: int = 0
+) -> Outcome:
+    result = postprocess.finish(raw.text, postprocess.Around(plan.window, UNMISTAKABLE), typed)
+    if isinstance(result, Reason):
+        return NoSuggestion(result)
+    begin = context.selected.text if context.selected else ""
+    return Completion(begin + result, *plan.hole, id=trace.id)
 
 
 def _nobody(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
+import os
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -20,7 +20,7 @@ _DOCUMENTS = 200
 _RECENT = 50
 
 # New in each process, so that a trace does not tell which files it speaks of.
-_SALT = secrets.token_bytes(16)
+_SALT = os.urandom(16)
 
 
 class RequestTrace:

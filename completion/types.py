@@ -118,7 +118,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class RawCompletion:
-    """What the model wrote, terminators cut, line ends `\\n`, before any filter that looks at the document."""
+    """What the model wrote: terminators cut, line ends `\\n`, beginning as it is shown; its end is not yet filtered."""
 
     text: str
     finish: Finish | None  # None: stopped early by the engine

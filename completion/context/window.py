@@ -91,8 +91,8 @@ def _find_mark(text: Text, seen: str, low: int, anchor: _Anchor) -> int | None:
     """Where the anchor's text is now: at its old place, shifted by an edit above, or where else it is nearest."""
     shifted = anchor.start + len(text) - anchor.length
     for place in (anchor.start, shifted):
-        if place >= low and seen.startswith(anchor.mark, place - low):
-            return place - low
+        if text.slice(place, place + len(anchor.mark)) == anchor.mark:
+            return place - low if place >= low else None
     nearest = None
     at = seen.find(anchor.mark)
     while at >= 0:

@@ -1,6 +1,8 @@
-"""From what the model wrote to what is shown: pure filters, one per file, in this order."""
+"""From what the model wrote to what is shown: pure filters, one per file, in order."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from completion.postprocess import (
     blank,
@@ -15,23 +17,42 @@ from completion.postprocess.base import Around as Around
 from completion.postprocess.base import Filter
 from completion.types import Reason
 
-PIPELINE: tuple[Filter, ...] = (
+# Run once, before an answer is kept: what the user types is compared with the answer as it is shown.
+BEGINNING: tuple[Filter, ...] = (
     line_ends.normalise,
     specials.cut,
-    blank.drop,  # here too, so that silence of the model is not taken for a duplicate
     indentation.once,
     leading_blank.drop,
+)
+
+# Run each time an answer is used.
+PIPELINE: tuple[Filter, ...] = (
+    blank.drop,  # here too, so that silence of the model is not taken for a duplicate
     suffix_overlap.cut,
     trailing_space.trim,
     blank.drop,
-    line_ends.restore,  # last: all others see `\n` only
 )
 
 
-def run(text: str, around: Around) -> str | Reason:
-    result: str | Reason = text
-    for apply in PIPELINE:
-        result = apply(result, around)
+def begin(text: str, around: Around) -> str:
+    for apply in BEGINNING:
+        result = apply(text, around)
         if isinstance(result, Reason):
-            break
-    return result
+            return ""
+        text = result
+    return text
+
+
+def finish(text: str, around: Around, typed: int = 0) -> str | Reason:
+    """What is shown of `text`, of which the user has typed `typed` code points; they end `around`'s prefix.
+
+    The filters see the answer whole and at the place it was made for, so that typing does not change their minds.
+    """
+    window = around.window
+    asked = replace(around, window=replace(window, prefix=window.prefix[: len(window.prefix) - typed]))
+    for apply in PIPELINE:
+        result = apply(text, asked)
+        if isinstance(result, Reason):
+            return result
+        text = result
+    return line_ends.restore(text[typed:], around) or Reason.EMPTY

@@ -16,5 +16,5 @@ class Around:
     specials: tuple[str, ...] = ()
 
 
-# Pure and quick: filters run again whenever an answer is taken from the cache. A Reason means: nothing worth showing.
+# Pure and quick: most run again whenever an answer is taken from the cache. A Reason means: nothing worth showing.
 Filter = Callable[[str, Around], str | Reason]

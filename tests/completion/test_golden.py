@@ -126,7 +126,8 @@ async def test_stopping_does_not_depend_on_the_split(
 
 @pytest.mark.parametrize("case", cases("postprocess", keys=FILTER_KEYS, expectations=FILTER_EXPECTED))
 def test_filters(case: Case) -> None:
-    result = postprocess.run(case["answer"], postprocess.Around(window_of(case["text"]), UNMISTAKABLE))
+    around = postprocess.Around(window_of(case["text"]), UNMISTAKABLE)
+    result = postprocess.finish(postprocess.begin(case["answer"], around), around)
     if "reason" in case:
         assert result is Reason(case["reason"])
     else:

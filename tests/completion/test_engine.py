@@ -1,0 +1,535 @@
+"""The engine with a scripted backend: outcomes, reasons, retries, superseding, reuse, trace."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backends.base import (
+    BackendError,
+    BackendRequest,
+    Capabilities,
+    Delta,
+    ErrorKind,
+    Finish,
+    InfillPrompt,
+    Piece,
+    RawPrompt,
+    Shape,
+    Usage,
+)
+from backends.scripted import CUT_OFF, Script, ScriptedBackend
+from completion.engine import Engine
+from completion.settings import CompletionSettings, ContextSettings, EngineSettings, PrivacySettings
+from completion.trace import RequestTrace, TraceLog
+from completion.types import (
+    Completion,
+    CompletionContext,
+    DocumentSnapshot,
+    NoSuggestion,
+    Outcome,
+    PlainText,
+    Reason,
+    Selected,
+    Trigger,
+)
+from tests.completion.fake_clock import FakeClock
+from tests.completion.golden import at_cursor
+
+LOCAL = Capabilities(frozenset({Shape.INFILL, Shape.RAW}), remote=False)
+RAW = Capabilities(frozenset({Shape.RAW}), remote=False)
+
+
+class Notices:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, bool]] = []
+
+    def notice(self, key: str, message: str, *, warning: bool = True) -> None:
+        self.seen.append((key, message, warning))
+
+    def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
+        raise AssertionError("the engine itself does no long work")
+
+
+class Desk:
+    """An engine with all it needs, and short ways to ask it."""
+
+    def __init__(
+        self,
+        script: Callable[[BackendRequest], Script] | Script = ("done",),
+        *,
+        capabilities: Capabilities = LOCAL,
+        settings: EngineSettings | None = None,
+        backend: bool = True,
+        text: bool = False,
+        **completion: Any,
+    ) -> None:
+        self.clock = FakeClock()
+        self.lines: list[str] = []
+        self.notices = Notices()
+        self.traces = TraceLog(self.lines.append, clock=self.clock, text=text)
+        given = script
+        self.backend = ScriptedBackend(script=given if callable(given) else lambda _: given, capabilities=capabilities)
+        settings = settings or EngineSettings(completion=CompletionSettings(**{"debounce_ms": 0, **completion}))
+        self.engine = Engine(
+            self.backend if backend else None,
+            settings,
+            traces=self.traces,
+            clock=self.clock,
+            observer=self.notices,
+        )
+        self.trace: RequestTrace | None = None
+
+    async def ask(self, marked: str, *, on_text: Callable[[str], None] | None = None, **more: Any) -> Outcome:
+        trace = self.traces.begin("1", more.get("uri", "file:///a.py"))
+        outcome = await self.engine.complete(context(marked, **more), trace, on_text)
+        self.traces.finish(trace, outcome)
+        self.trace = trace
+        return outcome
+
+    def begin(self, marked: str, **more: Any) -> asyncio.Task[Outcome]:
+        return asyncio.create_task(self.ask(marked, **more))
+
+
+def context(
+    marked: str,
+    *,
+    uri: str = "file:///a.py",
+    path: str | None = "a.py",
+    language: str = "python",
+    trigger: Trigger = Trigger.AUTOMATIC,
+    others: tuple[DocumentSnapshot, ...] = (),
+    selected: Selected | None = None,
+) -> CompletionContext:
+    text, offset = at_cursor(marked)
+    document = DocumentSnapshot(uri, language, 1, PlainText(text), path)
+    return CompletionContext(document, offset, trigger, selected, "repo", others)
+
+
+def other(name: str, text: str, language: str = "python") -> DocumentSnapshot:
+    return DocumentSnapshot(f"file:///{name}", language, 1, PlainText(text), name)
+
+
+def reason(outcome: Outcome) -> Reason | None:
+    return outcome.reason if isinstance(outcome, NoSuggestion) else None
+
+
+async def test_a_suggestion() -> None:
+    desk = Desk(["a + ", "b", Delta("\n", Finish.STOP, Usage(20, 15, 3))])
+    got: list[str] = []
+    outcome = await desk.ask("def f(a, b):\n    return ⟦|⟧\n", on_text=got.append)
+    assert outcome == Completion("a + b", 24, 24, "1")
+    assert "".join(got) == "a + b\n"
+    assert desk.trace is not None
+    assert (desk.trace.prompt_tokens, desk.trace.reused_tokens, desk.trace.generated_tokens) == (20, 15, 3)
+    (request,) = desk.backend.requests
+    assert request.prompt == InfillPrompt("def f(a, b):\n    return ", "\n", "a.py", "repo")
+    assert (request.max_tokens, request.temperature) == (128, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (EngineSettings(completion=CompletionSettings(enabled=False)), Reason.DISABLED),
+        (EngineSettings(languages={"python": CompletionSettings(enabled=False)}), Reason.DISABLED),
+        (EngineSettings(languages={"go": CompletionSettings(enabled=False)}), None),
+        (EngineSettings(privacy=PrivacySettings(ignore=("a.*",))), Reason.IGNORED_FILE),
+        (EngineSettings(privacy=PrivacySettings(ignore=("b.*",))), None),
+    ],
+)
+async def test_refusals(settings: EngineSettings, expected: Reason | None) -> None:
+    desk = Desk(settings=settings)
+    assert reason(await desk.ask("x = ⟦|⟧", trigger=Trigger.INVOKED)) is expected
+    assert len(desk.backend.requests) == (expected is None)
+
+
+async def test_without_a_backend_the_detail_names_the_ways_on() -> None:
+    outcome = await Desk(backend=False).ask("⟦|⟧")
+    assert isinstance(outcome, NoSuggestion)
+    assert outcome.reason is Reason.NO_BACKEND
+    assert "local" in outcome.detail
+    assert "backend" in outcome.detail
+
+
+@pytest.mark.parametrize(("remote", "expected"), [(True, Reason.NO_BACKEND), (False, None)])
+async def test_remote_backends_may_be_forbidden(remote: bool, expected: Reason | None) -> None:
+    settings = EngineSettings(privacy=PrivacySettings(allow_remote=False))
+    desk = Desk(settings=settings, capabilities=replace(LOCAL, remote=remote))
+    assert reason(await desk.ask("⟦|⟧", trigger=Trigger.INVOKED)) is expected
+
+
+@pytest.mark.parametrize(
+    ("marked", "trigger", "expected"),
+    [
+        ("fo⟦|⟧o", Trigger.AUTOMATIC, Reason.MID_WORD),
+        ("a_⟦|⟧1", Trigger.AUTOMATIC, Reason.MID_WORD),
+        ("fo⟦|⟧o", Trigger.INVOKED, None),
+        ("foo⟦|⟧", Trigger.AUTOMATIC, None),
+        ("⟦|⟧foo", Trigger.AUTOMATIC, None),
+        ("a.⟦|⟧foo", Trigger.AUTOMATIC, None),
+        ("foo⟦|⟧(", Trigger.AUTOMATIC, None),
+    ],
+)
+async def test_in_a_word(marked: str, trigger: Trigger, expected: Reason | None) -> None:
+    assert reason(await Desk().ask(marked, trigger=trigger)) is expected
+
+
+async def test_the_chosen_entry_of_the_menu_is_taken_as_accepted() -> None:
+    desk = Desk(["(path)"])
+    outcome = await desk.ask("os.path.jo⟦|⟧\n", selected=Selected("join", 8, 10))
+    assert outcome == Completion("join(path)", 8, 10, "1")
+    prompt = desk.backend.requests[0].prompt
+    assert isinstance(prompt, InfillPrompt)
+    assert (prompt.prefix, prompt.suffix) == ("os.path.join", "\n")
+
+
+async def test_crlf_goes_out_as_lf_and_comes_back_on_every_line() -> None:
+    desk = Desk(["a = 1\n", "\nb = 2"])
+    outcome = await desk.ask("x\r\n⟦|⟧\r\ny\r\n")
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "a = 1\r\n\r\nb = 2"
+    prompt = desk.backend.requests[0].prompt
+    assert isinstance(prompt, InfillPrompt)
+    assert (prompt.prefix, prompt.suffix) == ("x\n", "\ny\n")
+
+
+@pytest.mark.parametrize("kind", list(ErrorKind))
+async def test_errors_of_the_backend_become_reasons(kind: ErrorKind) -> None:
+    desk = Desk([BackendError(kind, "what happened")])
+    outcome = await desk.ask("⟦|⟧")
+    expected = Reason.TIMEOUT if kind is ErrorKind.TIMEOUT else Reason.BACKEND_ERROR
+    assert outcome == NoSuggestion(expected, "what happened")
+    assert (f"backend:scripted:{kind.value}", "what happened", True) in desk.notices.seen
+    assert reason(await desk.ask("⟦|⟧")) is expected  # a failure is never cached
+
+
+async def test_a_stream_without_an_end_is_a_failure() -> None:
+    desk = Desk(["a", CUT_OFF])
+    assert reason(await desk.ask("⟦|⟧")) is Reason.BACKEND_ERROR
+    await desk.ask("⟦|⟧")
+    assert len(desk.backend.requests) == 2
+
+
+async def test_a_failing_prepare_is_a_reason_too() -> None:
+    def broken() -> None:
+        raise BackendError(ErrorKind.BAD_MODEL, "not a GGUF file")
+
+    desk = Desk()
+    desk.backend._ready = broken
+    assert await desk.ask("⟦|⟧") == NoSuggestion(Reason.BACKEND_ERROR, "not a GGUF file")
+    assert desk.backend.requests == []
+
+
+async def test_without_infilling_the_prompt_is_formed_anew() -> None:
+    def script(request: BackendRequest) -> Script:
+        if isinstance(request.prompt, InfillPrompt):
+            desk.backend.capabilities = RAW
+            return [BackendError(ErrorKind.INFILL_UNSUPPORTED, "no")]
+        return ["b"]
+
+    desk = Desk(script)
+    outcome = await desk.ask("a = ⟦|⟧\n")
+    assert isinstance(outcome, Completion)
+    assert isinstance(desk.backend.requests[1].prompt, RawPrompt)
+    assert len(desk.backend.requests) == 2
+
+
+async def test_without_infilling_and_without_another_shape_it_is_an_error() -> None:
+    desk = Desk(
+        [BackendError(ErrorKind.INFILL_UNSUPPORTED, "no")], capabilities=Capabilities(frozenset({Shape.INFILL}))
+    )
+    assert await desk.ask("⟦|⟧") == NoSuggestion(Reason.BACKEND_ERROR, "no")
+    assert len(desk.backend.requests) == 1
+
+
+@pytest.mark.parametrize("kind", [ErrorKind.INFILL_UNSUPPORTED, ErrorKind.CONTEXT_TOO_LONG])
+async def test_no_second_try_once_text_came_and_no_third_one(kind: ErrorKind) -> None:
+    late = Desk(["a", BackendError(kind, "late")])
+    assert reason(await late.ask("⟦|⟧")) is Reason.BACKEND_ERROR
+    assert len(late.backend.requests) == 1
+    always = Desk([BackendError(kind, "always")])
+    assert reason(await always.ask("⟦|⟧")) is Reason.BACKEND_ERROR
+    assert len(always.backend.requests) == 2
+
+
+async def test_too_long_a_prompt_is_halved_and_stays_so() -> None:
+    def script(request: BackendRequest) -> Script:
+        assert isinstance(request.prompt, InfillPrompt)
+        lengths.append(len(request.prompt.prefix))
+        return ["x"] if len(request.prompt.prefix) < 3500 else [BackendError(ErrorKind.CONTEXT_TOO_LONG, "long")]
+
+    lengths: list[int] = []
+    desk = Desk(script)
+    long = "value = 1\n" * 2000
+    assert isinstance(await desk.ask(long + "⟦|⟧"), Completion)
+    assert isinstance(await desk.ask(long + "y = ⟦|⟧"), Completion)
+    assert lengths[0] > 3500
+    assert lengths[1] <= lengths[0] * 0.55
+    assert len(lengths) == 3
+
+
+async def test_chat_only_is_said_clearly() -> None:
+    outcome = await Desk(capabilities=Capabilities(frozenset({Shape.CHAT}))).ask("⟦|⟧")
+    assert isinstance(outcome, NoSuggestion)
+    assert outcome.reason is Reason.BACKEND_ERROR
+    assert "chat" in outcome.detail
+
+
+async def test_fifty_keystrokes() -> None:
+    desk = Desk(["answer"], debounce_ms=120)
+    text = "".join(chr(ord("a") + n % 26) for n in range(50))
+    tasks = []
+    for n in range(50):
+        tasks.append(desk.begin(f"x = {text[: n + 1]}⟦|⟧\n"))
+        await desk.clock.advance(0.030)
+    await desk.clock.advance(1)
+    outcomes = Counter([reason(await task) for task in tasks])
+    assert outcomes == {Reason.SUPERSEDED: 49, None: 1}
+    assert isinstance(await tasks[-1], Completion)
+    assert len(desk.backend.requests) == 1
+    assert desk.traces.counts["shown"] == 1
+    assert desk.traces.counts["superseded"] == 49
+    assert len(desk.lines) == 50
+
+
+async def test_a_newer_request_closes_the_stream_of_the_older_one() -> None:
+    never = asyncio.Event()
+    desk = Desk(lambda request: ["a", never] if len(desk.backend.requests) == 1 else ["b"])
+    older = desk.begin("x⟦|⟧")
+    await desk.clock.settle()
+    assert len(desk.backend.requests) == 1
+    elsewhere = desk.begin("x⟦|⟧", uri="file:///b.py")
+    newer = desk.begin("x ⟦|⟧")
+    assert reason(await older) is Reason.SUPERSEDED
+    assert desk.backend.closed == 1
+    assert isinstance(await newer, Completion)
+    assert isinstance(await elsewhere, Completion)
+
+
+async def test_the_clients_cancel_leaves_the_engine_and_closes_the_stream() -> None:
+    never = asyncio.Event()
+    desk = Desk(["a", never])
+    task = desk.begin("x⟦|⟧")
+    await desk.clock.settle()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert desk.backend.closed == 1
+
+
+async def test_closing_a_document_or_the_engine_ends_what_is_pending() -> None:
+    never = asyncio.Event()
+    desk = Desk([never])
+    first, second = desk.begin("⟦|⟧"), desk.begin("⟦|⟧", uri="file:///b.py")
+    await desk.clock.settle()
+    desk.engine.forget("file:///a.py")
+    assert reason(await first) is Reason.SUPERSEDED
+    assert not second.done()
+    await desk.engine.aclose()
+    assert reason(await second) is Reason.SUPERSEDED
+    assert desk.backend.closed == 2
+
+
+async def test_invoked_requests_do_not_wait() -> None:
+    desk = Desk(debounce_ms=500)
+    assert isinstance(await desk.ask("⟦|⟧", trigger=Trigger.INVOKED), Completion)
+    automatic = desk.begin("y⟦|⟧")
+    await desk.clock.advance(0.499)
+    assert not automatic.done()
+    await desk.clock.advance(0.001)
+    assert isinstance(await automatic, Completion)
+
+
+async def test_what_is_typed_as_suggested_needs_no_request_and_no_wait() -> None:
+    desk = Desk(["first(a)\n", "    second(b)\n"], debounce_ms=0)
+    await desk.ask("def f():\n    ⟦|⟧\n")
+    desk.engine._settings = EngineSettings()  # from here on a wait would hang: the clock stands still
+    typed = "first(a)\n    second(b)"
+    for n in (3, 1, *range(8, 15), len(typed) - 1):
+        outcome = await desk.ask(f"def f():\n    {typed[:n]}⟦|⟧\n")
+        assert isinstance(outcome, Completion)
+        assert outcome.text == typed[n:]
+        assert desk.trace is not None
+        assert desk.trace.cache == "typed-through"
+    await desk.ask("def f():\n    ⟦|⟧\n")
+    assert desk.trace is not None
+    assert desk.trace.cache == "hit"
+    assert len(desk.backend.requests) == 1
+
+
+async def test_typing_does_not_change_what_the_filters_said() -> None:
+    desk = Desk([" g(a))"])
+    first = await desk.ask("x = f(⟦|⟧)\n")
+    assert isinstance(first, Completion)
+    assert first.text == " g(a)"
+    for n in range(1, 5):
+        outcome = await desk.ask(f"x = f({first.text[:n]}⟦|⟧)\n")
+        assert isinstance(outcome, Completion)
+        assert outcome.text == first.text[n:]
+    assert len(desk.backend.requests) == 1
+    await desk.ask("x = f( g(a)⟦|⟧)\n")  # the answer has one bracket more, but that is never shown
+    assert len(desk.backend.requests) == 2
+
+
+async def test_what_is_compared_with_the_typed_text_is_what_was_shown() -> None:
+    desk = Desk([" 1 + 2"])
+    first = await desk.ask("x = ⟦|⟧\n")
+    assert isinstance(first, Completion)
+    assert first.text == "1 + 2"
+    outcome = await desk.ask("x = 1⟦|⟧\n")
+    assert isinstance(outcome, Completion)
+    assert outcome.text == " + 2"
+    assert len(desk.backend.requests) == 1
+
+
+async def test_typed_otherwise_or_to_the_end_is_asked_anew() -> None:
+    desk = Desk(["first(a)\n"])
+    for marked in ("f = ⟦|⟧\n", "f = fis⟦|⟧\n", "f = first(a)⟦|⟧\n", "g = ⟦|⟧\n"):
+        await desk.ask(marked)
+    assert len(desk.backend.requests) == 4
+    desk.engine.clear_cache()
+    await desk.ask("f = ⟦|⟧\n")
+    assert len(desk.backend.requests) == 5
+
+
+async def test_the_stream_is_closed_at_the_first_stop() -> None:
+    never = asyncio.Event()
+    desk = Desk(["a, b", "\n", never])
+    assert isinstance(await desk.ask("f(⟦|⟧ + c)"), Completion)
+    assert desk.backend.closed == 1
+    assert isinstance(await desk.ask("f(⟦|⟧ + c)"), Completion)  # and what was stopped early is kept
+    assert len(desk.backend.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "marked", "expected"),
+    [
+        ("auto", "⟦|⟧\n", "a\nb"),
+        ("auto", "f(⟦|⟧):\n", "a\nb"),
+        ("auto", "⟦|⟧ + c\n", "a"),
+        ("never", "⟦|⟧\n", "a"),
+        ("always", "⟦|⟧ + c\n", "a\nb"),
+    ],
+)
+async def test_one_line_or_several(mode: str, marked: str, expected: str) -> None:
+    outcome = await Desk(["a\nb"], multiline=mode).ask(marked)
+    assert isinstance(outcome, Completion)
+    assert outcome.text == expected
+
+
+CANARY = "ghp_" + "A1b2C3d4E5" * 4
+
+
+@pytest.mark.parametrize(
+    ("remote", "redacted", "leaks"), [(True, True, False), (True, False, True), (False, True, True)]
+)
+async def test_keys_leave_the_machine_only_if_allowed(remote: bool, redacted: bool, leaks: bool) -> None:
+    settings = EngineSettings(privacy=PrivacySettings(redact=redacted))
+    desk = Desk(capabilities=replace(RAW, remote=remote), settings=settings)
+    half = len(CANARY) // 2
+    inside = f"k = '{CANARY[:half]}⟦|⟧{CANARY[half:]}'\n"
+    await desk.ask(
+        f"a = '{CANARY}'\n{inside}b = '{CANARY}'\n",
+        others=(other("o.py", f"c = '{CANARY}'\n"),),
+        trigger=Trigger.INVOKED,
+    )
+    prompt = desk.backend.requests[0].prompt
+    assert isinstance(prompt, RawPrompt)
+    assert (CANARY in prompt.text) is leaks
+    assert (CANARY[:half] in prompt.text) is leaks
+    assert "o.py" in prompt.text
+
+
+async def test_ignored_files_are_never_quoted() -> None:
+    desk = Desk(capabilities=RAW)
+    others = (other(".env", "KEY=1"), other("sub/server.pem", "x"), other("o.py", "shown = 1\n"))
+    await desk.ask("⟦|⟧", others=others)
+    prompt = desk.backend.requests[0].prompt
+    assert isinstance(prompt, RawPrompt)
+    assert "shown" in prompt.text
+    assert ".env" not in prompt.text
+    assert ".pem" not in prompt.text
+
+
+async def test_sources_of_context_can_be_turned_off() -> None:
+    desk = Desk(capabilities=RAW, settings=EngineSettings(context=ContextSettings(sources=())))
+    await desk.ask("a⟦|⟧", others=(other("o.py", "shown = 1\n"),), trigger=Trigger.INVOKED)
+    assert desk.backend.requests[0].prompt == RawPrompt((Piece("a"),))
+
+
+async def test_tokens_of_the_users_own_text_go_broken_and_come_back_whole() -> None:
+    desk = Desk(["'<\u200b|endo", "ftext|>'", "<|endoftext|>", "junk"], capabilities=RAW)
+    outcome = await desk.ask("A = '<|endoftext|>'\nB = ⟦|⟧\n")
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "'<|endoftext|>'"
+    prompt = desk.backend.requests[0].prompt
+    assert isinstance(prompt, RawPrompt)
+    assert "<|endoftext|>" not in prompt.text
+
+
+async def test_the_window_keeps_within_what_the_backend_holds() -> None:
+    desk = Desk(capabilities=replace(RAW, context_tokens=300))
+    await desk.ask("value = 1\n" * 2000 + "⟦|⟧" + "\nvalue = 2" * 2000)
+    (request,) = desk.backend.requests
+    assert isinstance(request.prompt, RawPrompt)
+    assert request.max_tokens == 128
+    assert 200 < len(request.prompt.text) <= (300 - 128) * 3
+
+
+async def test_the_guess_of_the_family_is_told_and_a_wrong_setting_too() -> None:
+    desk = Desk()
+    await desk.ask("⟦|⟧")
+    assert [(key, warning) for key, _, warning in desk.notices.seen] == [("family-guess:scripted", False)]
+    notices = Notices()
+    engine = Engine(
+        desk.backend, EngineSettings(), traces=desk.traces, family="qwen", clock=desk.clock, observer=notices
+    )
+    await engine.complete(context("⟦|⟧", trigger=Trigger.INVOKED), desk.traces.begin("1", "file:///a.py"))
+    key, message, warning = notices.seen[0]
+    assert (key, warning) == ("family:qwen", True)
+    assert "qwen2.5-coder" in message
+
+
+async def test_the_trace_of_one_request() -> None:
+    go = asyncio.Event()
+    desk = Desk([go, "a", Delta("", Finish.STOP, Usage(9, 8, 1))], debounce_ms=100)
+    task = desk.begin("secret_name = ⟦|⟧")
+    await desk.clock.advance(0.150)
+    go.set()
+    await task
+    (line,) = desk.lines
+    assert line.endswith("\n")
+    record = json.loads(line)
+    assert record == {
+        "id": "1",
+        "uri_hash": record["uri_hash"],
+        "reason": "shown",
+        "cache": "miss",
+        "shape": "infill",
+        "family": "unknown",
+        "debounced": 100.0,
+        "dispatched": 100.0,
+        "first_delta": 150.0,
+        "last_delta": 150.0,
+        "answered": 150.0,
+        "prompt_tokens": 9,
+        "reused_tokens": 8,
+        "generated_tokens": 1,
+    }
+    assert "a.py" not in line
+
+
+async def test_the_trace_holds_text_only_when_told_to() -> None:
+    desk = Desk(["answer"], text=True)
+    await desk.ask("secret_name = ⟦|⟧")
+    record = json.loads(desk.lines[0])
+    assert "secret_name" in record["prompt"]
+    assert record["answer"] == "answer"

@@ -1,0 +1,101 @@
+"""Redaction with canaries, and which files are ignored."""
+
+from __future__ import annotations
+
+import pytest
+
+from completion.privacy import Ignored, redact
+from completion.settings import PrivacySettings
+from completion.types import DocumentSnapshot, PlainText
+
+BODY = "MIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAoIBAQ"
+BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+
+CANARIES = {
+    "aws": ("id = {}", "AKIA" + "IOSFODNN7EXAMPLE"),
+    "aws, temporary": ("id = {}", "ASIA" + "IOSFODNN7EXAMPLE"),
+    "github": ("export T={}", "ghp_" + "a1B2" * 9),
+    "github, fine-grained": ("'{}'", "github_pat_" + "11AAAAAAA0" * 6),
+    "sk": ("key: {}", "sk-" + "proj-abc123DEF456ghi789JKL"),
+    "slack": ("{}", "xoxb-" + "123456789012-abcdefGHIJ"),
+    "jwt": ("Bearer {}", "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM"),
+    "password": ('password = "{}"', "correct horse battery"),
+    "secret in JSON": ("\"client_secret\": '{}',", "0123456789ab"),
+    "typed": ('api_key: str = "{}"', "0123456789ab"),
+    "prefixed, other case": ('AUTH_TOKEN=b"{}"', "0123456789ab"),
+    "hash rocket": ("'apiKey' => '{}'", "0123456789ab"),
+    "quote not yet closed": ('passwd = "{}\nx = 1', "0123456789ab"),
+    "pem": (BEGIN + "\n{}\n" + END, BODY),
+    "pem without an end": ("a\n" + BEGIN + "\n{}", BODY),
+    "pem without a beginning": ("{}\n" + END + "\nb", BODY),
+}
+
+
+@pytest.mark.parametrize("name", CANARIES)
+def test_canaries_are_blanked_and_nothing_else(name: str) -> None:
+    around, secret = CANARIES[name]
+    text = "before = 1\n" * (not name.startswith("pem without")) + around.format(secret)
+    found = redact(text)
+    assert found == text.replace(secret, "\n".join("x" * len(line) for line in secret.split("\n")))
+    assert len(found) == len(text)
+
+
+def test_several_at_once_and_text_whose_lower_case_is_longer() -> None:
+    text = "İ password = 'aaaaaaaaaaaaaaaa' token='bbbbbbbbbbbbbbbb'\n"
+    assert redact(text) == "İ password = 'xxxxxxxxxxxxxxxx' token='xxxxxxxxxxxxxxxx'\n"
+    assert redact(text.replace("İ", "I")).count("x" * 16) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = "short"',
+        "token = get_token(session, refresh=True)",
+        "class = 'sk-circle-fade-delay-animation'",
+        "task-1234567890-1234567890-abc",
+        "AKIA is a prefix, MALAKIAIOSFODNN7EXAMPLES is not a key",
+        "-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----",
+        "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
+        "secretary = 1\nname = 'a long enough name'",
+        "eyJust.a.word",
+        'tokens: list[str] = ["aaaaaaaaaaaaaaaaaaa"]',
+    ],
+)
+def test_other_text_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def document(path: str | None, uri: str = "untitled:x") -> DocumentSnapshot:
+    return DocumentSnapshot(uri, "plaintext", 1, PlainText(""), path)
+
+
+@pytest.mark.parametrize(
+    ("globs", "path", "uri", "expected"),
+    [
+        ((), "a.py", "", False),
+        (("*.pem",), "a/b/server.pem", "", True),
+        (("*.pem",), "a/b/SERVER.PEM", "", True),
+        (("*.pem",), "a/pem.py", "", False),
+        (("secrets/*",), "secrets/a/b.py", "", True),
+        (("secrets/*",), "other/secrets.py", "", False),
+        (("secrets/",), "app/secrets/b.py", "", True),
+        (("**/conf/*.ini",), "conf/a.ini", "", True),
+        (("**/conf/*.ini",), "x/conf/a.ini", "", True),
+        (("conf\\*.ini",), "conf/a.ini", "", True),
+        (("a.py",), "a.pyc", "", False),
+        ((".env",), None, "file:///c%3A/x/.env", True),
+        ((".env",), None, "file:///home/%2Eenv", True),
+        ((".env",), None, "untitled:.env", True),
+        (("*.ipynb",), None, "vscode-notebook-cell:/x/a.ipynb#W1", True),
+        ((".env",), None, "file:///home/environment", False),
+    ],
+)
+def test_ignored(globs: tuple[str, ...], path: str | None, uri: str, expected: bool) -> None:
+    assert Ignored(globs)(document(path, uri or "file:///w/x")) is expected
+
+
+@pytest.mark.parametrize("name", [".env", ".env.local", "a.pem", "a.key", "id_rsa", "id_ed25519.pub", "x.p12", "x.pfx"])
+def test_ignored_by_default(name: str) -> None:
+    ignored = Ignored(PrivacySettings().ignore)
+    assert ignored(document(f"sub/{name}"))
+    assert not ignored(document(f"sub/{name}.py")) or name.startswith((".env", "id_"))
