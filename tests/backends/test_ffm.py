@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backends import keys
 from backends.base import (
     BackendError,
     BackendRequest,
@@ -151,6 +154,7 @@ async def test_ways_to_say_that_a_model_does_not_infill(
         (400, "parameter top_k is not supported by this model", ErrorKind.BAD_REQUEST),
         (503, "the model is not available right now", ErrorKind.OVERLOADED),
         (403, "model not allowed for this key", ErrorKind.AUTH),
+        (403, "this model is not supported by your plan", ErrorKind.AUTH),
         (404, "model not available", ErrorKind.MODEL_NOT_FOUND),
         (422, [{"loc": ["body", "model"], "msg": "value not supported"}], ErrorKind.BAD_REQUEST),
     ],
@@ -284,6 +288,21 @@ async def test_an_answer_that_goes_on_behind_its_final_record_is_cut_off(make_ff
         (delta,) = await collect(make_ffm(raw.url), infill())
         assert delta.finish is Finish.LENGTH
         await raw.gone.wait()
+
+
+async def test_a_refused_key_of_a_command_is_asked_for_again(
+    ffm: FfmService, make_ffm: Any, collect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "RETRY_S", -1.0)
+    (tmp_path / "key").write_text("expired")
+    code = f"print(open({str(tmp_path / 'key')!r}).read())"
+    backend = make_ffm(ffm.url, key_env="", key_command=(sys.executable, "-c", code))
+    with pytest.raises(BackendError, match="The API key came from key_command") as caught:
+        await collect(backend, infill())
+    assert caught.value.kind is ErrorKind.AUTH
+    assert "expired" not in caught.value.message
+    (tmp_path / "key").write_text("test-key")
+    assert text_of(await collect(backend, infill())) == "return a + b"
 
 
 async def test_probe_of_a_model_that_infills(ffm: FfmService, make_ffm: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -75,11 +76,23 @@ def test_from_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve_key(both) == Key("other", f"environment variable {NAME}")
 
 
-def test_a_command_runs_without_a_shell_and_without_our_stdin() -> None:
-    code = "import sys; print(sys.argv[1] + str(len(sys.stdin.read())))"
-    key = resolve_key(command(code, "$HOME;echo"))
+def test_a_command_runs_without_a_shell() -> None:
+    key = resolve_key(command("import sys; print(sys.argv[1])", "$HOME;echo"))
     assert key
-    assert key.value == "$HOME;echo0"
+    assert key.value == "$HOME;echo"
+
+
+def test_a_command_does_not_read_our_stdin() -> None:
+    inner = (sys.executable, "-c", "import sys; print(f'read{len(sys.stdin.read())}')")
+    code = (
+        "from backends.keys import resolve_key; from backends.settings import BackendSettings;"
+        f"print(resolve_key(BackendSettings(kind='ffm', key_command={inner!r})).value)"
+    )
+    root = Path(__file__).parent.parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="Content-Length: 2", cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "read0"
 
 
 @pytest.mark.parametrize(

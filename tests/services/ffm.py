@@ -85,6 +85,16 @@ class Seen:
         return json.loads(self.text)
 
 
+def _listen(port: int) -> socket.socket:
+    # asyncio sends at once (TCP_NODELAY) only where the protocol is spelt out; answers would come 40 ms late.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if sys.platform != "win32":  # there it would let two servers share a port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("127.0.0.1", port))
+    listening.listen(128)
+    return listening
+
+
 class FfmService:
     """Serves in a thread of its own. `script` is used up answer by answer; the last one stays."""
 
@@ -103,7 +113,7 @@ class FfmService:
         self._changed = threading.Condition()
         self._released = False
         self._held: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
-        self._socket = socket.create_server(("127.0.0.1", port))
+        self._socket = _listen(port)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/api"
         self._server: uvicorn.Server | None = None

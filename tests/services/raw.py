@@ -24,15 +24,12 @@ class RawServer:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)  # the client closed a held connection
     port: int = 0
-    serving: object = None  # the coroutine of the last connection
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/api"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        self.serving = task.get_coro() if task else None
         try:
             await self._exchange(reader, writer)
         except ConnectionError:
