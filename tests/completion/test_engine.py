@@ -1,13 +1,8 @@
-"""The engine with a scripted backend: outcomes, reasons, retries, superseding, reuse, trace."""
+"""The engine with a scripted backend: outcomes, reasons, second tries, what prompts hold."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -24,102 +19,17 @@ from backends.base import (
     Shape,
     Usage,
 )
-from backends.scripted import CUT_OFF, Script, ScriptedBackend
+from backends.scripted import CUT_OFF, Script
 from completion.engine import Engine
 from completion.settings import CompletionSettings, ContextSettings, EngineSettings, PrivacySettings
-from completion.trace import RequestTrace, TraceLog
 from completion.types import (
     Completion,
-    CompletionContext,
-    DocumentSnapshot,
     NoSuggestion,
-    Outcome,
-    PlainText,
     Reason,
     Selected,
     Trigger,
 )
-from tests.completion.fake_clock import FakeClock
-from tests.completion.golden import at_cursor
-
-LOCAL = Capabilities(frozenset({Shape.INFILL, Shape.RAW}), remote=False)
-RAW = Capabilities(frozenset({Shape.RAW}), remote=False)
-
-
-class Notices:
-    """An observer that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, str, bool]] = []
-
-    def notice(self, key: str, message: str, *, warning: bool = True) -> None:
-        self.seen.append((key, message, warning))
-
-    def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
-        raise AssertionError("the engine itself does no long work")
-
-
-class Desk:
-    """An engine with all it needs, and short ways to ask it."""
-
-    def __init__(
-        self,
-        script: Callable[[BackendRequest], Script] | Script = ("done",),
-        *,
-        capabilities: Capabilities = LOCAL,
-        settings: EngineSettings | None = None,
-        backend: bool = True,
-        text: bool = False,
-        **completion: Any,
-    ) -> None:
-        self.clock = FakeClock()
-        self.lines: list[str] = []
-        self.notices = Notices()
-        self.traces = TraceLog(self.lines.append, clock=self.clock, text=text)
-        given = script
-        self.backend = ScriptedBackend(script=given if callable(given) else lambda _: given, capabilities=capabilities)
-        settings = settings or EngineSettings(completion=CompletionSettings(**{"debounce_ms": 0, **completion}))
-        self.engine = Engine(
-            self.backend if backend else None,
-            settings,
-            traces=self.traces,
-            clock=self.clock,
-            observer=self.notices,
-        )
-        self.trace: RequestTrace | None = None
-
-    async def ask(self, marked: str, *, on_text: Callable[[str], None] | None = None, **more: Any) -> Outcome:
-        trace = self.traces.begin("1", more.get("uri", "file:///a.py"))
-        outcome = await self.engine.complete(context(marked, **more), trace, on_text)
-        self.traces.finish(trace, outcome)
-        self.trace = trace
-        return outcome
-
-    def begin(self, marked: str, **more: Any) -> asyncio.Task[Outcome]:
-        return asyncio.create_task(self.ask(marked, **more))
-
-
-def context(
-    marked: str,
-    *,
-    uri: str = "file:///a.py",
-    path: str | None = "a.py",
-    language: str = "python",
-    trigger: Trigger = Trigger.AUTOMATIC,
-    others: tuple[DocumentSnapshot, ...] = (),
-    selected: Selected | None = None,
-) -> CompletionContext:
-    text, offset = at_cursor(marked)
-    document = DocumentSnapshot(uri, language, 1, PlainText(text), path)
-    return CompletionContext(document, offset, trigger, selected, "repo", others)
-
-
-def other(name: str, text: str, language: str = "python") -> DocumentSnapshot:
-    return DocumentSnapshot(f"file:///{name}", language, 1, PlainText(text), name)
-
-
-def reason(outcome: Outcome) -> Reason | None:
-    return outcome.reason if isinstance(outcome, NoSuggestion) else None
+from tests.completion.desk import LOCAL, RAW, Desk, Notices, context, other, reason
 
 
 async def test_a_suggestion() -> None:
@@ -283,132 +193,6 @@ async def test_chat_only_is_said_clearly() -> None:
     assert "chat" in outcome.detail
 
 
-async def test_fifty_keystrokes() -> None:
-    desk = Desk(["answer"], debounce_ms=120)
-    text = "".join(chr(ord("a") + n % 26) for n in range(50))
-    tasks = []
-    for n in range(50):
-        tasks.append(desk.begin(f"x = {text[: n + 1]}⟦|⟧\n"))
-        await desk.clock.advance(0.030)
-    await desk.clock.advance(1)
-    outcomes = Counter([reason(await task) for task in tasks])
-    assert outcomes == {Reason.SUPERSEDED: 49, None: 1}
-    assert isinstance(await tasks[-1], Completion)
-    assert len(desk.backend.requests) == 1
-    assert desk.traces.counts["shown"] == 1
-    assert desk.traces.counts["superseded"] == 49
-    assert len(desk.lines) == 50
-
-
-async def test_a_newer_request_closes_the_stream_of_the_older_one() -> None:
-    never = asyncio.Event()
-    desk = Desk(lambda request: ["a", never] if len(desk.backend.requests) == 1 else ["b"])
-    older = desk.begin("x⟦|⟧")
-    await desk.clock.settle()
-    assert len(desk.backend.requests) == 1
-    elsewhere = desk.begin("x⟦|⟧", uri="file:///b.py")
-    newer = desk.begin("x ⟦|⟧")
-    assert reason(await older) is Reason.SUPERSEDED
-    assert desk.backend.closed == 1
-    assert isinstance(await newer, Completion)
-    assert isinstance(await elsewhere, Completion)
-
-
-async def test_the_clients_cancel_leaves_the_engine_and_closes_the_stream() -> None:
-    never = asyncio.Event()
-    desk = Desk(["a", never])
-    task = desk.begin("x⟦|⟧")
-    await desk.clock.settle()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert desk.backend.closed == 1
-
-
-async def test_closing_a_document_or_the_engine_ends_what_is_pending() -> None:
-    never = asyncio.Event()
-    desk = Desk([never])
-    first, second = desk.begin("⟦|⟧"), desk.begin("⟦|⟧", uri="file:///b.py")
-    await desk.clock.settle()
-    desk.engine.forget("file:///a.py")
-    assert reason(await first) is Reason.SUPERSEDED
-    assert not second.done()
-    await desk.engine.aclose()
-    assert reason(await second) is Reason.SUPERSEDED
-    assert desk.backend.closed == 2
-
-
-async def test_invoked_requests_do_not_wait() -> None:
-    desk = Desk(debounce_ms=500)
-    assert isinstance(await desk.ask("⟦|⟧", trigger=Trigger.INVOKED), Completion)
-    automatic = desk.begin("y⟦|⟧")
-    await desk.clock.advance(0.499)
-    assert not automatic.done()
-    await desk.clock.advance(0.001)
-    assert isinstance(await automatic, Completion)
-
-
-async def test_what_is_typed_as_suggested_needs_no_request_and_no_wait() -> None:
-    desk = Desk(["first(a)\n", "    second(b)\n"], debounce_ms=0)
-    await desk.ask("def f():\n    ⟦|⟧\n")
-    desk.engine._settings = EngineSettings()  # from here on a wait would hang: the clock stands still
-    typed = "first(a)\n    second(b)"
-    for n in (3, 1, *range(8, 15), len(typed) - 1):
-        outcome = await desk.ask(f"def f():\n    {typed[:n]}⟦|⟧\n")
-        assert isinstance(outcome, Completion)
-        assert outcome.text == typed[n:]
-        assert desk.trace is not None
-        assert desk.trace.cache == "typed-through"
-    await desk.ask("def f():\n    ⟦|⟧\n")
-    assert desk.trace is not None
-    assert desk.trace.cache == "hit"
-    assert len(desk.backend.requests) == 1
-
-
-async def test_typing_does_not_change_what_the_filters_said() -> None:
-    desk = Desk([" g(a))"])
-    first = await desk.ask("x = f(⟦|⟧)\n")
-    assert isinstance(first, Completion)
-    assert first.text == " g(a)"
-    for n in range(1, 5):
-        outcome = await desk.ask(f"x = f({first.text[:n]}⟦|⟧)\n")
-        assert isinstance(outcome, Completion)
-        assert outcome.text == first.text[n:]
-    assert len(desk.backend.requests) == 1
-    await desk.ask("x = f( g(a)⟦|⟧)\n")  # the answer has one bracket more, but that is never shown
-    assert len(desk.backend.requests) == 2
-
-
-async def test_what_is_compared_with_the_typed_text_is_what_was_shown() -> None:
-    desk = Desk([" 1 + 2"])
-    first = await desk.ask("x = ⟦|⟧\n")
-    assert isinstance(first, Completion)
-    assert first.text == "1 + 2"
-    outcome = await desk.ask("x = 1⟦|⟧\n")
-    assert isinstance(outcome, Completion)
-    assert outcome.text == " + 2"
-    assert len(desk.backend.requests) == 1
-
-
-async def test_typed_otherwise_or_to_the_end_is_asked_anew() -> None:
-    desk = Desk(["first(a)\n"])
-    for marked in ("f = ⟦|⟧\n", "f = fis⟦|⟧\n", "f = first(a)⟦|⟧\n", "g = ⟦|⟧\n"):
-        await desk.ask(marked)
-    assert len(desk.backend.requests) == 4
-    desk.engine.clear_cache()
-    await desk.ask("f = ⟦|⟧\n")
-    assert len(desk.backend.requests) == 5
-
-
-async def test_the_stream_is_closed_at_the_first_stop() -> None:
-    never = asyncio.Event()
-    desk = Desk(["a, b", "\n", never])
-    assert isinstance(await desk.ask("f(⟦|⟧ + c)"), Completion)
-    assert desk.backend.closed == 1
-    assert isinstance(await desk.ask("f(⟦|⟧ + c)"), Completion)  # and what was stopped early is kept
-    assert len(desk.backend.requests) == 1
-
-
 @pytest.mark.parametrize(
     ("mode", "marked", "expected"),
     [
@@ -496,40 +280,3 @@ async def test_the_guess_of_the_family_is_told_and_a_wrong_setting_too() -> None
     key, message, warning = notices.seen[0]
     assert (key, warning) == ("family:qwen", True)
     assert "qwen2.5-coder" in message
-
-
-async def test_the_trace_of_one_request() -> None:
-    go = asyncio.Event()
-    desk = Desk([go, "a", Delta("", Finish.STOP, Usage(9, 8, 1))], debounce_ms=100)
-    task = desk.begin("secret_name = ⟦|⟧")
-    await desk.clock.advance(0.150)
-    go.set()
-    await task
-    (line,) = desk.lines
-    assert line.endswith("\n")
-    record = json.loads(line)
-    assert record == {
-        "id": "1",
-        "uri_hash": record["uri_hash"],
-        "reason": "shown",
-        "cache": "miss",
-        "shape": "infill",
-        "family": "unknown",
-        "debounced": 100.0,
-        "dispatched": 100.0,
-        "first_delta": 150.0,
-        "last_delta": 150.0,
-        "answered": 150.0,
-        "prompt_tokens": 9,
-        "reused_tokens": 8,
-        "generated_tokens": 1,
-    }
-    assert "a.py" not in line
-
-
-async def test_the_trace_holds_text_only_when_told_to() -> None:
-    desk = Desk(["answer"], text=True)
-    await desk.ask("secret_name = ⟦|⟧")
-    record = json.loads(desk.lines[0])
-    assert "secret_name" in record["prompt"]
-    assert record["answer"] == "answer"
