@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Progress:
-    title: str
+    token: str
     percentage: int | None = None
     began: bool = False
     dropped: bool = False  # done, or refused, before the client had made the token
@@ -69,14 +69,15 @@ class Client:
             del self._progress[key]
             known.dropped = True
             if known.began:
-                self._report(key, types.WorkDoneProgressEnd())
+                self._report(known, types.WorkDoneProgressEnd())
         elif percentage != known.percentage:
             known.percentage = percentage
             if known.began:
-                self._report(key, types.WorkDoneProgressReport(percentage=percentage))
+                self._report(known, types.WorkDoneProgressReport(percentage=percentage))
 
     def _begin(self, key: str, title: str, percentage: int | None) -> None:
-        progress = self._progress[key] = _Progress(title, percentage)
+        self._tokens += 1  # a token is used once
+        progress = self._progress[key] = _Progress(f"midfill/{self._tokens}", percentage)
         self.log(title)
         if not self.capabilities.work_done_progress:
             return
@@ -86,14 +87,10 @@ class Client:
                 return
             progress.began = True
             begin = types.WorkDoneProgressBegin(title=f"midfill: {title}", percentage=progress.percentage)
-            self._report(key, begin)
+            self._report(progress, begin)
 
-        create = types.WorkDoneProgressCreateParams(token=_token(key))
+        create = types.WorkDoneProgressCreateParams(token=progress.token)
         self._protocol.send_request(types.WINDOW_WORK_DONE_PROGRESS_CREATE, create).add_done_callback(created)
 
-    def _report(self, key: str, value: Any) -> None:
-        self._protocol.notify(types.PROGRESS, types.ProgressParams(token=_token(key), value=value))
-
-
-def _token(key: str) -> str:
-    return f"midfill/{key}"
+    def _report(self, progress: _Progress, value: Any) -> None:
+        self._protocol.notify(types.PROGRESS, types.ProgressParams(token=progress.token, value=value))

@@ -15,7 +15,7 @@ from tests.lsp_client import LspClient, client_names, client_params, stdio_serve
 from tests.services.ffm import Answer, FfmService
 
 KEY = "canary-b1946ac92492d2347c6235b4d2611184"  # must never be seen but in the service's headers
-KEY_ENV = "MIDFILL_E2E_KEY"
+KEY_ENV = "E2E_FFM_KEY"
 
 Editor = Callable[..., LspClient]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from typing import Any
 
 import pytest
 
+from lsp_server.version import version
 from tests.e2e.conftest import Editor, script
 from tests.lsp_client import client_params
 from tests.services.ffm import FfmService
@@ -28,7 +28,7 @@ def capabilities(name: str) -> dict[str, Any]:
 def test_what_is_offered(editor: Editor, editor_name: str) -> None:
     client = editor(editor_name)
     offered = client.initialized["capabilities"]
-    assert client.initialized["serverInfo"] == {"name": "midfill", "version": importlib.metadata.version("midfill")}
+    assert client.initialized["serverInfo"] == {"name": "midfill", "version": version()}
     assert offered["positionEncoding"] == UTF16_OR_ONLY.get(editor_name, "utf-16")
     assert offered["textDocumentSync"]["change"] == 2
     assert offered["executeCommandProvider"]["commands"] == [
