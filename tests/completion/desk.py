@@ -90,10 +90,11 @@ def context(
     trigger: Trigger = Trigger.AUTOMATIC,
     others: tuple[DocumentSnapshot, ...] = (),
     selected: Selected | None = None,
+    received: float | None = None,
 ) -> CompletionContext:
     text, offset = at_cursor(marked)
     document = DocumentSnapshot(uri, language, 1, PlainText(text), path)
-    return CompletionContext(document, offset, trigger, selected, "repo", others)
+    return CompletionContext(document, offset, trigger, selected, "repo", others, received)
 
 
 def other(name: str, text: str, language: str = "python") -> DocumentSnapshot:

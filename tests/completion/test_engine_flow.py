@@ -89,6 +89,17 @@ async def test_invoked_requests_do_not_wait() -> None:
     assert isinstance(await automatic, Completion)
 
 
+async def test_the_wait_counts_from_the_moment_the_request_came_in() -> None:
+    desk = Desk(debounce_ms=500)
+    received = desk.clock.now()
+    await desk.clock.advance(0.400)
+    task = desk.begin("y⟦|⟧", received=received)
+    await desk.clock.advance(0.099)
+    assert not task.done()
+    await desk.clock.advance(0.001)
+    assert isinstance(await task, Completion)
+
+
 async def test_what_is_typed_as_suggested_needs_no_request_and_no_wait() -> None:
     desk = Desk(["first(a)\n", "    second(b)\n"], debounce_ms=0)
     await desk.ask("def f():\n    ⟦|⟧\n")

@@ -10,7 +10,7 @@ from backends.base import Capabilities, Delta, File, Finish, InfillPrompt, RawPr
 from completion import postprocess
 from completion.prompt import Built, Material, build
 from completion.prompt.families import BY_NAME, FAMILIES, UNMISTAKABLE, Family
-from completion.stopping import Stream, stop_early
+from completion.stopping import Stream, cut_terminators, replace, stop_early
 from completion.types import Reason
 from tests.completion.golden import ROOT, BadCaseError, Case, at_cursor, cases, load, window_of
 
@@ -100,6 +100,14 @@ async def test_stopping_split_at_every_position(case: Case) -> None:
     if case.get("early"):
         # One delta more than is needed: the stream ends before it is read.
         assert (await stopped(case, [*answer, "more"]))[1] is None
+
+
+async def test_what_was_held_back_is_not_lost_when_the_stream_was_ended_before() -> None:
+    async def ended() -> Stream:
+        yield Delta("a <EO")
+
+    assert [delta.text async for delta in cut_terminators(ended(), ["<EOT>"])] == ["a ", "<EO"]
+    assert [delta.text async for delta in replace(ended(), {"<EO": "x", "<EOT>": "y"})] == ["a ", "x"]
 
 
 @given(
