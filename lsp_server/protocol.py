@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ class Protocol(LanguageServerProtocol):
         self.notifications = {}
         self.initialized = False  # `initialize` was answered
         self.shut_down = False
+        self.received = 0.0  # when the message being handled came, seconds of time.perf_counter
         self.on_initialized: Callable[[], None] = lambda: None  # right after `initialize` was answered
         self.on_bad_notification: Callable[[str, Any], None] = lambda method, params: None
         self._running: dict[MsgId, asyncio.Future[Any]] = {}
@@ -74,6 +76,7 @@ class Protocol(LanguageServerProtocol):
 
     def receive(self, body: bytes) -> None:
         """Handle one message. Never raises."""
+        self.received = time.perf_counter()
         try:
             message = json.loads(body)
         except (ValueError, RecursionError) as error:

@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import os
-import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -52,6 +51,7 @@ class Asked:
     """
 
     request_id: str
+    received: float  # seconds of time.perf_counter
     uri: str
     position: tuple[int, int]
     invoked: bool = False
@@ -169,9 +169,8 @@ class Session:
 
     def complete(self, asked: Asked, render: Callable[[Suggestion | None], T]) -> asyncio.Future[T] | T:
         """Complete the document as it is at this moment. Cancelling the future stops the work."""
-        received = time.perf_counter()
-        trace = self.traces.begin(asked.request_id, asked.uri, received)
-        context = self._context(asked, received)
+        trace = self.traces.begin(asked.request_id, asked.uri, asked.received)
+        context = self._context(asked)
         if context is None or not self.enabled:
             reason = Reason.NOT_OPEN if context is None else Reason.DISABLED
             self.traces.finish(trace, NoSuggestion(reason))
@@ -190,7 +189,7 @@ class Session:
         task.add_done_callback(done)
         return task
 
-    def _context(self, asked: Asked, received: float) -> CompletionContext | None:
+    def _context(self, asked: Asked) -> CompletionContext | None:
         self.documents.touch(asked.uri)
         document = self.documents.get(asked.uri)
         if document is None:
@@ -203,7 +202,9 @@ class Session:
             text, start, end = asked.chosen
             selected = Selected(text, lines.offset_at(*start, encoding), lines.offset_at(*end, encoding))
         others = [other.snapshot() for other in self.documents if other is not document][:OTHER_DOCUMENTS]
-        return CompletionContext(document.snapshot(), offset, trigger, selected, document.repo, tuple(others), received)
+        return CompletionContext(
+            document.snapshot(), offset, trigger, selected, document.repo, tuple(others), asked.received
+        )
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace) -> Suggestion | None:
         await self._ready.wait()

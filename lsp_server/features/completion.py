@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 def register(server: Server) -> None:
     def completion(params: types.CompletionParams) -> object:
         # The trigger kind "invoked" is also sent while typing, so it says nothing.
-        request_id, uri = str(server.protocol.msg_id), params.text_document.uri
+        request_id, received = str(server.protocol.msg_id), server.protocol.received
         server.start()
-        return server.session.complete(Asked(request_id, uri, pair(params.position)), completion_list)
+        return server.session.complete(
+            Asked(request_id, received, params.text_document.uri, pair(params.position)), completion_list
+        )
 
     server.protocol.requests[types.TEXT_DOCUMENT_COMPLETION] = completion

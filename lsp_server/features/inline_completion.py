@@ -18,6 +18,7 @@ def register(server: Server) -> None:
         info = params.context.selected_completion_info
         asked = Asked(
             request_id=str(server.protocol.msg_id),
+            received=server.protocol.received,
             uri=params.text_document.uri,
             position=pair(params.position),
             invoked=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
