@@ -2,10 +2,12 @@
 
     python benchmarks/overhead.py [--requests 300] [--lines 10000] [--documents 20] [--json]
 
-From the server's own trace: receipt to dispatch (the context is built, the prompt formed) and last delta to answer (the
-text is cleaned and fitted). Beside it, what an editor feels: request sent to answer read, with the service's own time.
-Each request is at another place of the file and follows an edit there, as in typing. Beside other work on all processors
-some requests wait a slice of the scheduler (about 4 ms) more; `chrt -r 10 python benchmarks/overhead.py` leaves that out.
+From the server's own trace: receipt to dispatch (the context is built, the prompt formed) and last delta to answer
+(the text is cleaned and fitted). Beside it, what an editor feels: request sent to answer read, with the service's time.
+Each request is at another place of the file and follows an edit there, as in typing.
+
+Beside other work on all processors some requests wait a slice of the scheduler more, about 4 ms. On Linux
+`chrt -r 10 python benchmarks/overhead.py` leaves that out.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -37,7 +38,7 @@ class InvalidParamsError(Exception):
     """Raised by a handler whose parameters make no sense. The text goes to the client."""
 
 
-def converter() -> Converter:
+def _make_converter() -> Converter:
     """Return pygls' converter, lenient where older clients differ from the specification."""
     result: Converter = default_converter()  # type: ignore[no-untyped-call]
 
@@ -57,7 +58,7 @@ class Protocol(LanguageServerProtocol):
     requests: dict[str, Handler]
     notifications: dict[str, Handler]
 
-    def __init__(self, server: Any, converter: Converter) -> None:
+    def __init__(self, server: Any, converter: None) -> None:
         self.requests = {}
         self.notifications = {}
         self.initialized = False  # `initialize` was answered
@@ -67,7 +68,13 @@ class Protocol(LanguageServerProtocol):
         self.on_bad_notification: Callable[[str, Any], None] = lambda method, params: None
         self._running: dict[MsgId, asyncio.Future[Any]] = {}
         self._complained: set[str] = set()  # methods whose bad notifications were logged
-        super().__init__(server, converter)
+        super().__init__(server, converter)  # type: ignore[arg-type]
+        del self._converter  # the property below takes its place
+
+    @cached_property
+    def _converter(self) -> Converter:  # type: ignore[override]
+        """Made when it is first needed, which is after `initialize` was answered: it takes 20 ms to make."""
+        return _make_converter()
 
     def _register_builtin_features(self) -> None:
         """Register none: pygls would keep a second, wrong and slow copy of every document."""

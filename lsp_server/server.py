@@ -17,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 from lsp_server import parent, transport
 from lsp_server.client import Client
 from lsp_server.features import lifecycle
-from lsp_server.protocol import Protocol, converter
+from lsp_server.protocol import Protocol
 from lsp_server.version import DISTRIBUTION, version
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Server(LanguageServer):
     session: Session  # from `load` on
 
     def __init__(self, options: ServeOptions) -> None:
-        super().__init__(DISTRIBUTION, version(), protocol_cls=Protocol, converter_factory=converter)
+        super().__init__(DISTRIBUTION, version(), protocol_cls=Protocol, converter_factory=lambda: None)
         self.client = Client(self.protocol)
         self.roots: list[Root] = []  # from `initialize`
         self.initial_settings: Mapping[str, Any] = {}  # initializationOptions
