@@ -36,6 +36,8 @@ NO_BACKEND = """No model is set up. There are two ways to go on:
      key_env = "FFM_API_KEY"
 """
 LOCAL = "local"  # name of the entry that exists without being defined, if the extra is installed
+# Two slow cores evaluate a full prompt of the embedded model in some 20 s, once; nobody waits for it while typing.
+LOCAL_DEFAULTS: Mapping[str, Any] = MappingProxyType({"kind": "llama-cpp", "timeout_s": 60.0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +154,8 @@ def _backends(read: Collected) -> dict[str, BackendSettings]:
     backends: dict[str, BackendSettings] = {}
     for name in dict.fromkeys(entry.path[1] for entry in read.entries if entry.path[0] == "backends"):
         values = _values(read.entries, "backends", name)
-        if name == LOCAL:
-            values.setdefault("kind", "llama-cpp")
+        if name == LOCAL or values.get("kind") == LOCAL_DEFAULTS["kind"]:
+            values = LOCAL_DEFAULTS | values
         if values.get("kind"):
             for table in ("headers", "parameters"):
                 if table in values:
@@ -175,7 +177,7 @@ def _choose(read: Collected, backends: dict[str, BackendSettings]) -> str:
     named = [entry for entry in read.entries if entry.path == ("backend",) and entry.value]
     wants_local = any(entry.value == LOCAL for entry in named) or not (named or backends)
     if wants_local and LOCAL not in backends and local_installed():
-        backends[LOCAL] = BackendSettings(kind="llama-cpp")
+        backends[LOCAL] = BackendSettings(**LOCAL_DEFAULTS)
     defined = ", ".join(f'"{name}"' for name in backends)
     for entry in reversed(named):
         if entry.value in backends:

@@ -202,7 +202,7 @@ BACKEND: Mapping[str, Rule] = {
     "key_env": Rule("env", "Environment variable that holds the key", secret=True),
     "key_command": Rule("strings", 'Command that prints the key, such as `["pass", "ffm"]`', secret=True),
     "family": Rule("str", "Prompt family of the model; empty: guessed from its name"),
-    "timeout_s": Rule("float", "Deadline of one request, s", 0.1, 600),
+    "timeout_s": Rule("float", "Deadline of one request, s; 60 for `llama-cpp` if not set", 0.1, 600),
     "connect_timeout_s": Rule("float", "Deadline of connecting, s", 0.1, 60),
     "ca_file": Rule("path", "Certificates to trust instead of the system's (PEM)"),
     "proxy": Rule("url", "HTTP proxy"),

@@ -39,7 +39,7 @@ def test_nothing_configured_means_the_local_model(tmp_path: Path) -> None:
     settings, problems = read(tmp_path)
     assert (settings.backend, settings.backends, problems) == (
         "local",
-        {"local": BackendSettings(kind="llama-cpp")},
+        {"local": BackendSettings(kind="llama-cpp", timeout_s=60.0)},
         (),
     )
 
@@ -54,8 +54,15 @@ def test_local_can_be_named_beside_others_and_is_not_taken_unasked(tmp_path: Pat
 def test_local_needs_no_kind(tmp_path: Path) -> None:
     settings, problems = read(tmp_path, "[backends.local]\nthreads = 2\n")
     assert problems == ()
-    assert settings.backends == {"local": BackendSettings(kind="llama-cpp", threads=2)}
+    assert settings.backends == {"local": BackendSettings(kind="llama-cpp", threads=2, timeout_s=60.0)}
     assert settings.backend == "local"
+
+
+def test_a_local_model_has_more_time_unless_told_otherwise(tmp_path: Path) -> None:
+    table = '[backends.gguf]\nkind = "llama-cpp"\n'
+    assert read(tmp_path, table)[0].backends["gguf"].timeout_s == 60.0
+    assert read(tmp_path, table + "timeout_s = 5\n")[0].backends["gguf"].timeout_s == 5.0
+    assert read(tmp_path, WORK)[0].backends["work"].timeout_s == 10.0
 
 
 @pytest.mark.usefixtures("_without_local")
