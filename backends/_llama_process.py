@@ -35,7 +35,16 @@ def command() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "GGML_NO_BACKTRACE": "1"}  # no debugger is started when llama.cpp asserts
+    """Threads of llama.cpp sleep while they wait for each other, unless the user's environment says otherwise.
+
+    By default they spin. With as many other busy processes as cores that made decoding ten times slower, because a
+    spinning thread takes the time slice of the one it waits for.
+    """
+    return {
+        "OMP_WAIT_POLICY": "PASSIVE",
+        **os.environ,
+        "GGML_NO_BACKTRACE": "1",  # no debugger is started when llama.cpp asserts
+    }
 
 
 class Question:

@@ -165,10 +165,11 @@ class LlamaCppBackend:
             self._observer.notice(f"llama-cpp:{self._name}:parameters", message)
 
     async def stream(self, request: BackendRequest) -> AsyncGenerator[Delta, None]:
-        """Deltas of one token or more. Cancelling ends it at once; the child is idle a moment later.
+        """Deltas of one token or more, each with the counts so far. Cancelling ends it at once, the child soon after.
 
         A stop string is sent with the token that completes it; the reader cuts. Raises BackendError: as `prepare`, and
-        INFILL_UNSUPPORTED, BAD_REQUEST, CRASHED, TIMEOUT (settings.timeout_s, loading and waiting not counted).
+        INFILL_UNSUPPORTED, BAD_REQUEST, CRASHED, TIMEOUT (nothing was written within settings.timeout_s, loading and
+        waiting not counted; what was written by then is the answer, with LENGTH).
         """
         fields = self._fields(request)
         async with self._turn:
@@ -183,18 +184,22 @@ class LlamaCppBackend:
 
     async def _deltas(self, question: Question) -> AsyncGenerator[Delta, None]:
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
+        written = False
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
                     reply = await question.next()
             except TimeoutError:
-                message = f"The local model did not finish within {self._settings.timeout_s:g} s."
+                if written:
+                    yield Delta("", Finish.LENGTH)
+                    return
+                message = f"The local model wrote nothing within {self._settings.timeout_s:g} s."
                 raise BackendError(ErrorKind.TIMEOUT, message) from None
             if "done" in reply:
-                usage = Usage(reply["prompt_tokens"], reply["reused_tokens"], reply["generated_tokens"])
-                yield Delta("", Finish(reply["done"]), usage)
+                yield Delta("", Finish(reply["done"]), _usage(reply))
                 return
-            yield Delta(reply["text"])
+            written = True
+            yield Delta(reply["text"], usage=_usage(reply))
 
     async def _idle(self) -> LlamaProcess:
         """The child, started if need be, and done with what was cancelled before. A hanging one is replaced."""
@@ -271,6 +276,10 @@ def _prompt_fields(prompt: Prompt) -> Mapping[str, Any]:
             "extra": [(file.path, file.text) for file in prompt.extra],
         }
     return {"kind": "raw", "pieces": [(piece.text, piece.special) for piece in prompt.pieces]}
+
+
+def _usage(reply: Mapping[str, Any]) -> Usage:
+    return Usage(reply["prompt_tokens"], reply["reused_tokens"], reply["generated_tokens"])
 
 
 def _identity(path: str) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from backends.llama_worker.errors import WorkerError
 
 if TYPE_CHECKING:  # imported when a model is loaded: they need what the extra `local` installs
+    from backends.llama_worker.generation import Report
     from backends.llama_worker.library import AbortFlag, Context
 
 PROGRESS_STEP = 0.02
@@ -126,19 +127,26 @@ class Worker:
         report = Report()
         for text in generate(context, message, report):
             if text:
-                self._send(request, text=text)
+                self._send(request, text=text, **_counts(report))
             elif debug:
                 self._send(request, evaluated=len(context.held))
         tokens = {"tokens": list(report.prompt)} if debug else {}
         self._send(
             request,
             done=report.finish,
-            prompt_tokens=len(report.prompt),
-            reused_tokens=report.reused,
-            generated_tokens=report.generated,
+            **_counts(report),
             held_tokens=len(context.held),
             **tokens,
         )
+
+
+def _counts(report: Report) -> dict[str, int]:
+    """With each text too: a reader that stops early knows them."""
+    return {
+        "prompt_tokens": len(report.prompt),
+        "reused_tokens": report.reused,
+        "generated_tokens": report.generated,
+    }
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ from backends.base import (
     RawPrompt,
     Shape,
     SilentObserver,
+    Usage,
 )
 from backends.llama_cpp import LlamaCppBackend
 from backends.settings import BackendSettings
@@ -40,6 +41,8 @@ INFILL = BackendRequest(InfillPrompt("ab", "cd"), 16)
 LONG = BackendRequest(RawPrompt((Piece("abcdefgh" * 250),)), 2000)
 
 Make = Callable[..., LlamaCppBackend]
+
+needs_suspend = pytest.mark.skipif(sys.platform == "win32", reason="needs a process that can be stopped")
 
 
 class Log:
@@ -119,9 +122,7 @@ class TestStream:
             received = [delta async for delta in deltas]
         assert [delta.text for delta in received] == ["h", "e", "l", "o", ""]
         assert [delta.finish for delta in received] == [None] * 4 + [Finish.STOP]
-        usage = received[-1].usage
-        assert usage is not None
-        assert (usage.prompt_tokens, usage.reused_tokens, usage.generated_tokens) == (7, 0, 4)
+        assert [delta.usage for delta in received] == [Usage(7, 0, count) for count in (1, 2, 3, 4, 4)]
 
     async def test_length_and_stop(self, make: Make, model: Path) -> None:
         backend = make(model)
@@ -304,11 +305,22 @@ class TestCancel:
         assert last.usage is not None
         assert last.usage.reused_tokens == 1  # of "ab": "zz" was never evaluated
 
-    async def test_the_deadline(self, make: Make, endless: Path) -> None:
-        backend = make(endless, timeout_s=0.001)
-        await backend.prepare()
-        error = await failure(answer(backend, LONG))
+    async def test_nothing_written_before_the_deadline(self, make: Make, endless: Path) -> None:
+        error = await failure(answer(make(endless, timeout_s=0.001), LONG))
         assert error.kind is ErrorKind.TIMEOUT
+
+    @needs_suspend
+    async def test_what_was_written_before_the_deadline_is_the_answer(self, make: Make, endless: Path) -> None:
+        """The child is stopped after its first text, so that the deadline comes before its last."""
+        backend = make(endless, timeout_s=2.0)
+        received: list[Delta] = []
+        async with aclosing(backend.stream(BackendRequest(RawPrompt((Piece("ab"),)), 100_000))) as deltas:
+            async for delta in deltas:
+                if not received:
+                    psutil.Process(backend.pid).suspend()
+                received.append(delta)
+        assert received[0].text
+        assert received[-1].finish is Finish.LENGTH
 
 
 @needs_llama
@@ -341,7 +353,7 @@ class TestCrash:
         assert (await answer(backend))[0] == "helo"
         assert backend.pid != child.pid
 
-    @pytest.mark.skipif(sys.platform == "win32", reason="needs a process that can be stopped")
+    @needs_suspend
     async def test_a_child_that_hangs_is_replaced(
         self, make: Make, endless: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
