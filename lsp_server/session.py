@@ -23,7 +23,7 @@ from completion.types import CompletionContext, NoSuggestion, Reason, Selected, 
 from lsp_server import compose
 from lsp_server.convert import Suggestion, fitted
 from lsp_server.documents import Documents
-from lsp_server.settings import Settings, load
+from lsp_server.settings import Problem, Settings, load
 from lsp_server.tally import Tally
 from lsp_server.uris import Root, to_path
 
@@ -80,6 +80,7 @@ class Session:
         self._options = options
         self._setup: _Setup | None = None
         self._ready = asyncio.Event()
+        self._told: set[Problem] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._traces: TraceLog | None = None
         self._on_close = ExitStack()
@@ -119,7 +120,9 @@ class Session:
         else:
             self._setup = _Setup(settings, old.backend, old.engine)
         for problem in problems:
-            self.client.notice(f"setting {problem}", str(problem))
+            if problem not in self._told:
+                self._told.add(problem)
+                self.client.notice(f"setting {problem}", str(problem))
 
     def _replace(self, settings: Settings) -> None:
         """Another backend, and an engine for it."""

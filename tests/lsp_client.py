@@ -53,6 +53,7 @@ class LspClient:
         self, process: subprocess.Popen[bytes], read: Callable[[], bytes], write: Callable[[bytes], None]
     ) -> None:
         self.process = process
+        self.listening = ""  # over TCP: where
         self.disconnect: Callable[[], None] = lambda: None  # over TCP: end the connection
         self.answers: dict[str, Callable[[Any], Any]] = {}
         self.server_requests: list[Message] = []  # answered ones, in order
@@ -326,6 +327,7 @@ def tcp_server(*arguments: str, environ: Mapping[str, str] | None = None) -> Ite
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client = LspClient(process, lambda: connection.recv(1 << 16), connection.sendall)
+        client.listening = f"127.0.0.1:{port}"
         client.disconnect = lambda: connection.shutdown(socket.SHUT_RDWR)
         try:
             yield client

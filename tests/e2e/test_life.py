@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import textwrap
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, Editor, script, until
-from tests.lsp_client import LspError, client_params, stdio_server
+from tests.lsp_client import LspError, client_params, start, stdio_server
 from tests.services.ffm import FfmService
 
 pytestmark = pytest.mark.e2e
@@ -83,6 +84,24 @@ def test_disconnecting_ends_a_server_over_tcp(editor: Editor, ffm: FfmService) -
     client.disconnect()
     assert client.wait() == 1
     until(ffm, disconnected=1)
+
+
+def test_tcp_takes_one_client_and_warns_when_others_can_reach_it(editor: Editor) -> None:
+    client = editor(tcp=True)
+    port = int(client.listening.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as second:
+        assert second.recv(1) == b""
+    assert client.command("midfill.toggle") == {"enabled": False}
+    client.shut_down()
+    assert "other machines" not in client.stderr
+    process = start("--tcp", "0.0.0.0:0")
+    try:
+        assert process.stderr is not None
+        assert b"0.0.0.0:" in process.stderr.readline()
+        assert b"other machines can connect" in process.stderr.readline()
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture

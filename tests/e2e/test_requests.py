@@ -139,7 +139,7 @@ def test_an_edit_in_the_same_segment_does_not_shift_the_request(editor: Editor, 
     client.shut_down()
 
 
-MALFORMED = [
+MALFORMED: list[tuple[str, Any]] = [
     ("textDocument/inlineCompletion", None),
     ("textDocument/inlineCompletion", []),
     ("textDocument/inlineCompletion", {"textDocument": {"uri": URI}}),

@@ -101,6 +101,10 @@ def test_a_wrong_setting_is_told_once_and_the_server_works(editor: Editor, ffm: 
     client.notify("workspace/didChangeConfiguration", {"settings": {"completion": {"debounceMs": "soon"}}})
     assert len(client.items(URI, AT)) == 1
     assert messages(client) == []
+    changed = {"completion": {"debounceMs": "soon"}, "backends": {"work": {"timeoutS": 9}}}
+    client.notify("workspace/didChangeConfiguration", {"settings": changed})
+    assert len(client.items(URI, AT)) == 1
+    assert messages(client) == [], "another backend, the same problems"
     client.shut_down()
 
 
