@@ -31,7 +31,7 @@ class Key:
 def resolve_key(settings: BackendSettings) -> Key | None:
     """Read the key from `key_env` or, where that is unset, from `key_command`. None if neither is configured.
 
-    Blocks while the command runs, at most `COMMAND_TIMEOUT_S`. Raises BackendError(AUTH).
+    Blocks while the command runs, at most `COMMAND_TIMEOUT_S`. Raises BackendError(SETTINGS).
     """
     if settings.key_env:
         source = f"environment variable {settings.key_env}"
@@ -39,7 +39,7 @@ def resolve_key(settings: BackendSettings) -> Key | None:
         if value.strip():
             return _checked(value, source)
         if not settings.key_command:
-            raise BackendError(ErrorKind.AUTH, f"The {source} is not set: it should hold the API key (key_env).")
+            raise BackendError(ErrorKind.SETTINGS, f"The {source} is not set: it should hold the API key (key_env).")
     if settings.key_command:
         return _from_command(settings.key_command)
     return None
@@ -59,23 +59,23 @@ def _from_command(command: tuple[str, ...]) -> Key:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except subprocess.TimeoutExpired:
-        raise BackendError(ErrorKind.AUTH, f"{source} did not end within {COMMAND_TIMEOUT_S:g} s.") from None
+        raise BackendError(ErrorKind.SETTINGS, f"{source} did not end within {COMMAND_TIMEOUT_S:g} s.") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
-        raise BackendError(ErrorKind.AUTH, f"{source} cannot be run: {why}.") from None
+        raise BackendError(ErrorKind.SETTINGS, f"{source} cannot be run: {why}.") from None
     if done.returncode != 0:
-        raise BackendError(ErrorKind.AUTH, f"{source} failed with exit code {done.returncode}; run it in a terminal.")
+        raise BackendError(ErrorKind.SETTINGS, f"{source} failed with exit code {done.returncode}; run it in a terminal.")
     return _checked(done.stdout.decode("utf-8", "replace"), source)
 
 
 def _checked(value: str, source: str) -> Key:
     value = value.strip()
     if not value:
-        raise BackendError(ErrorKind.AUTH, f"{source} gave an empty API key.")
+        raise BackendError(ErrorKind.SETTINGS, f"{source} gave an empty API key.")
     if not all("!" <= character <= "~" for character in value):
         # An HTTP library would quote the whole header in its own error.
         raise BackendError(
-            ErrorKind.AUTH, f"The API key from {source} holds spaces, line breaks or other characters no key has."
+            ErrorKind.SETTINGS, f"The API key from {source} holds spaces, line breaks or other characters no key has."
         )
     return Key(value, source)
 
@@ -89,7 +89,7 @@ class KeySource:
         self._since = 0.0  # when the outcome was asked for, seconds of the loop's clock
 
     async def get(self) -> Key | None:
-        """Raises BackendError(AUTH). Cancelling the caller does not stop the command: the next request gets its key."""
+        """Raises BackendError(SETTINGS). Cancelling the caller does not stop the command: the next request gets its key."""
         if not self._settings.key_command:
             return resolve_key(self._settings)
         now = asyncio.get_running_loop().time()

@@ -84,13 +84,10 @@ class Reason(enum.StrEnum):
     STALE = "stale"
     NO_BACKEND = "no-backend"
     BACKEND_ERROR = "backend-error"
-    BREAKER_OPEN = "breaker-open"
     TIMEOUT = "timeout"
     MID_WORD = "mid-word"
     EMPTY = "empty"
     DUPLICATE_OF_SUFFIX = "duplicate-of-suffix"
-    REPETITION = "repetition"
-    TOO_LONG = "too-long"
 
 
 @dataclass(frozen=True, slots=True)

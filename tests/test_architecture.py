@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from completion.types import Reason
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lsp_server", "completion", "backends", "editors")
 MAX_FILE_LINES = 400
@@ -120,3 +122,8 @@ def test_no_registry_host_and_no_machine_path_in_any_tracked_file() -> None:
 def test_linters_are_clean(command: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_reason_is_given_somewhere() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in sources("completion", "lsp_server"))
+    assert [reason.name for reason in Reason if f"Reason.{reason.name}" not in code] == []

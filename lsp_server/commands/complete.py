@@ -24,7 +24,6 @@ from lsp_server.settings import Settings, load
 _CODES = {
     Reason.NO_BACKEND: cli.USAGE,
     Reason.BACKEND_ERROR: cli.BACKEND_FAILURE,
-    Reason.BREAKER_OPEN: cli.BACKEND_FAILURE,
     Reason.TIMEOUT: cli.BACKEND_FAILURE,
 }
 _TIMES = ("debounced", "dispatched", "first_delta", "last_delta", "answered")

@@ -123,7 +123,7 @@ async def test_an_unset_key_is_found_before_anything_is_sent(
     service: FfmService, backend: Backend, collect: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.delenv("MIDFILL_TEST_KEY")
-    assert (await failure(backend, collect)).kind is ErrorKind.AUTH
+    assert (await failure(backend, collect)).kind is ErrorKind.SETTINGS
     assert service.log == []
 
 

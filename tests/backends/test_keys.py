@@ -31,7 +31,7 @@ def by_environment(**more: Any) -> BackendSettings:
 def refusal(settings: BackendSettings) -> str:
     with pytest.raises(BackendError) as caught:
         resolve_key(settings)
-    assert caught.value.kind is ErrorKind.AUTH
+    assert caught.value.kind is ErrorKind.SETTINGS
     shown = "".join(traceback.format_exception(caught.value))
     assert CANARY not in shown
     return caught.value.message

@@ -96,7 +96,7 @@ def test_a_backend_failure(project: Path, service: FfmService) -> None:
 
 def test_a_missing_key(project: Path, service: FfmService) -> None:
     done = complete(project, env={"WORK_KEY": ""})
-    assert (done.returncode, done.stdout, service.log) == (3, "", [])
+    assert (done.returncode, done.stdout, service.log) == (2, "", [])
     assert "The environment variable WORK_KEY is not set" in done.stderr
 
 
