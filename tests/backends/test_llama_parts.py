@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from backends._llama_process import command
+from backends._llama_process import command, environment
 from backends.llama_worker.layout import Role, Segment, fit
 from backends.llama_worker.sampling import AnswerText, ByteTable, Requirement, Sampler
 from tests.llama_child import Child
@@ -86,6 +87,13 @@ class TestFit:
     def test_several_plain_parts_lose_the_earliest_text(self) -> None:
         segments = [Segment((1, 2), Role.PREFIX), Segment((9,)), Segment((3, 4), Role.PREFIX)]
         assert fit(segments, 4) == [2, 9, 3, 4]
+
+
+def test_waiting_threads_sleep_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    assert environment()["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert environment()["OMP_WAIT_POLICY"] == "ACTIVE"
 
 
 def test_without_llama_cpp_the_message_says_what_to_install(tmp_path: Path) -> None:
