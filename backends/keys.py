@@ -64,7 +64,9 @@ def _from_command(command: tuple[str, ...]) -> Key:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise BackendError(ErrorKind.SETTINGS, f"{source} cannot be run: {why}.") from None
     if done.returncode != 0:
-        raise BackendError(ErrorKind.SETTINGS, f"{source} failed with exit code {done.returncode}; run it in a terminal.")
+        raise BackendError(
+            ErrorKind.SETTINGS, f"{source} failed with exit code {done.returncode}; run it in a terminal."
+        )
     return _checked(done.stdout.decode("utf-8", "replace"), source)
 
 
@@ -89,7 +91,7 @@ class KeySource:
         self._since = 0.0  # when the outcome was asked for, seconds of the loop's clock
 
     async def get(self) -> Key | None:
-        """Raises BackendError(SETTINGS). Cancelling the caller does not stop the command: the next request gets its key."""
+        """Raises BackendError(SETTINGS). Cancelling the caller does not stop the command: the next request gets the key."""
         if not self._settings.key_command:
             return resolve_key(self._settings)
         now = asyncio.get_running_loop().time()

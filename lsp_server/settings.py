@@ -155,7 +155,7 @@ def _backends(read: Collected) -> dict[str, BackendSettings]:
     for name in dict.fromkeys(entry.path[1] for entry in read.entries if entry.path[0] == "backends"):
         values = _values(read.entries, "backends", name)
         if name == LOCAL or values.get("kind") == LOCAL_DEFAULTS["kind"]:
-            values = LOCAL_DEFAULTS | values
+            values = {**LOCAL_DEFAULTS, **values}
         if values.get("kind"):
             for table in ("headers", "parameters"):
                 if table in values:
