@@ -91,7 +91,7 @@ class KeySource:
         self._since = 0.0  # when the outcome was asked for, seconds of the loop's clock
 
     async def get(self) -> Key | None:
-        """Raises BackendError(SETTINGS). Cancelling the caller does not stop the command: the next request gets the key."""
+        """Raises BackendError(SETTINGS). A cancelled caller does not stop the command: the next request has its key."""
         if not self._settings.key_command:
             return resolve_key(self._settings)
         now = asyncio.get_running_loop().time()
