@@ -54,7 +54,9 @@ def build(material: Material, family: Family, capabilities: Capabilities) -> Bui
     """Raises BackendError(SETTINGS) if the backend takes none of the shapes formed here."""
     sanitizer = Sanitizer(() if capabilities.literal_text else family.specials)
     clean = _cleaned(material, sanitizer)
-    if Shape.INFILL in capabilities.shapes:
+    # A backend that reads tokens from a vocabulary knows their names, not the order the family was trained on.
+    template = capabilities.literal_text and Shape.RAW in capabilities.shapes and family.suffix_first
+    if Shape.INFILL in capabilities.shapes and not template:
         prompt, file_stop = _infill(clean, capabilities)
     elif Shape.RAW in capabilities.shapes:
         prompt, file_stop = _raw(clean, family)

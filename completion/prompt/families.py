@@ -46,6 +46,11 @@ class Family:
         found = (*(s for s in self.stops if _TOKEN.fullmatch(s)), *_TOKEN.findall(text), *self.others)
         return tuple(dict.fromkeys(found))
 
+    @property
+    def suffix_first(self) -> bool:
+        """Trained to read the suffix before the prefix (SPM), or inside a frame of its own."""
+        return bool(self.fim) and self.fim.index("{suffix}") < self.fim.index("{prefix}")
+
     @cached_property
     def terminators(self) -> tuple[str, ...]:
         """Where an answer ends when it holds one of them: no special token belongs into code."""

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.base import SilentObserver
+from backends.base import Capabilities, InfillPrompt, RawPrompt, Shape, SilentObserver
+from completion.prompt import Material, build
 from completion.prompt.families import BY_NAME, FAMILIES, UNMISTAKABLE, Family, choose
 from completion.prompt.sanitize import Sanitizer
 
@@ -93,3 +94,19 @@ def test_without_tokens_nothing_is_changed() -> None:
 def test_tags_of_other_languages_are_not_unmistakable() -> None:
     assert not {"</s>", "<PRE>", "<SUF>", "<filename>", "<eos>"} & set(UNMISTAKABLE)
     assert {"<|fim_pad|>", "<fim_prefix>", "<fim-middle>", "<EOT>", "<｜fim▁hole｜>"} <= set(UNMISTAKABLE)
+
+
+LOCAL = Capabilities(frozenset({Shape.INFILL, Shape.RAW}), literal_text=True, remote=False)
+SERVICE = Capabilities(frozenset({Shape.INFILL, Shape.RAW}))
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_the_order_of_the_family_is_kept_where_only_the_tokens_are_known(family: Family) -> None:
+    material = Material("a", "z", "python")
+    local, service = (build(material, family, capabilities).prompt for capabilities in (LOCAL, SERVICE))
+    expected = RawPrompt if family.name in SUFFIX_FIRST else InfillPrompt
+    assert type(local) is expected
+    assert type(service) is InfillPrompt
+
+
+SUFFIX_FIRST = {"codellama-spm", "codestral", "codegeex4", "mellum-4b", "seed-coder"}
