@@ -13,6 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -93,7 +94,7 @@ class FfmBackend:
     def model(self) -> str:
         return self._settings.model
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         parts = [self._settings.kind, shown_url(self._http.url("")), self.model, self._stream, self._parameters]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]

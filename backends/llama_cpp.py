@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,9 @@ class LlamaCppBackend:
     def model(self) -> str:
         return self._settings.model or (Path(self._shown).stem if self._shown else "")
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
+        """Of the file as it is when first asked, which is when it is loaded: looking it up costs a system call."""
         parameters = json.dumps(dict(self._settings.parameters), sort_keys=True, default=str)
         return f"llama-cpp {_identity(self._shown)} {self._settings.context_tokens} {parameters}"
 

@@ -82,7 +82,6 @@ class Planner:
 
     def forget(self, uri: str) -> None:
         self._windows.forget(uri)
-        self._gatherer.forget(uri)
 
     def _budgets(self, settings: CompletionSettings, capabilities: Capabilities) -> tuple[int, int]:
         """Tokens of the prompt and of the answer."""

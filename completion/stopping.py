@@ -1,15 +1,17 @@
-"""Async-generator transforms that clean a stream of deltas and end it early. Must not know prompts or documents.
+"""Steps that clean an answer as it streams in and end it early. Must not know prompts or documents.
 
-Each closes the stream it reads when it stops, so that the backend behind it stops too. None depends on where the text
-is split into deltas. A stream ended early has no `finish` in its last delta.
+Each takes the next part of the text and gives what may pass; none depends on where the text is split into deltas. When
+one ends the answer, the stream is closed, so that the backend behind it stops too. A stream ended early has no `finish`
+in its last delta. The steps are plain calls: a generator each would cost more than all they do.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import lru_cache
+from typing import Protocol
 
 from backends.base import BackendError, Delta, ErrorKind
 
@@ -19,6 +21,11 @@ LINE_ENDS: Mapping[str, str] = {"\r\n": "\n", "\r": "\n"}
 
 # A line this long, white space at its ends aside, is recognised even if it is indented otherwise.
 _TELLING = 16
+
+
+class Step(Protocol):
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
+        """What may pass now that `text` came, and whether the answer ends with it. `last`: no more will come."""
 
 
 def stop_early(
@@ -31,119 +38,115 @@ def stop_early(
     next_line: str,
     lead: str,
 ) -> Stream:
-    """All of the transforms below, in their order.
+    """All of the steps below, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
 
     `mends` maps harmless forms of special tokens to the tokens; `next_line` follows the hole, `lead` stands before it.
     """
-    stream = replace(whole(stream), LINE_ENDS)
-    # First cut, then mend: a mended token is the user's own.
-    stream = replace(cut_terminators(stream, terminators), mends)
-    stream = until_line(stream, next_line, lead)
-    return lines(stream, max_lines) if block else first_line(stream)
+    steps = (
+        Replace(LINE_ENDS),
+        # First cut, then mend: a mended token is the user's own.
+        CutTerminators(terminators),
+        Replace(mends),
+        UntilLine(next_line, lead),
+        Lines(max_lines) if block else FirstLine(),
+    )
+    return through(stream, steps)
 
 
-async def whole(stream: Stream) -> Stream:
-    """Raises BackendError(TRUNCATED) if the stream ends before the model did."""
+async def through(stream: Stream, steps: Sequence[Step]) -> Stream:
+    """Raises BackendError(TRUNCATED)."""
     finished = False
     async with aclosing(stream):
         async for delta in stream:
             finished = finished or delta.finish is not None
-            yield delta
+            text, ended = delta.text, False
+            for step in steps:
+                text, ends = step.feed(text, last=ended or finished)
+                ended = ended or ends
+            yield Delta(text, delta.finish, delta.usage)
+            if ended:
+                return
     if not finished:
         raise BackendError(ErrorKind.TRUNCATED, "The answer broke off before its end.")
 
 
-async def cut_terminators(stream: Stream, terminators: Iterable[str]) -> Stream:
-    """End before the first of `terminators`, also if it is split over deltas. Nothing else is taken off."""
-    keys = _keys(tuple(terminators))
-    held = ""
-    async with aclosing(stream):
-        async for delta in stream:
-            text = held + delta.text
-            found = keys.search(text)
-            if found:
-                yield Delta(text[: found.start()], delta.finish, delta.usage)
-                return
-            keep = len(text) if delta.finish else len(text) - keys.unsettled(text)
-            held = text[keep:]
-            yield Delta(text[:keep], delta.finish, delta.usage)
-    if held:  # the stream was ended early by a transform before this one
-        yield Delta(held)
+class CutTerminators:
+    """Ends before the first of `terminators`, also if it is split over deltas. Nothing else is taken off."""
+
+    def __init__(self, terminators: Iterable[str]) -> None:
+        self._keys = _keys(tuple(terminators))
+        self._held = ""
+
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
+        text = self._held + text
+        found = self._keys.search(text)
+        if found:
+            return text[: found.start()], True
+        keep = len(text) if last else len(text) - self._keys.unsettled(text)
+        self._held = text[keep:]
+        return text[:keep], False
 
 
-async def replace(stream: Stream, replacements: Mapping[str, str]) -> Stream:
-    """Put each key's value in its place, also if it is split over deltas."""
-    keys = _keys(tuple(replacements))
-    held = ""
-    async with aclosing(stream):
-        async for delta in stream:
-            text, held, at = held + delta.text, "", 0
-            parts: list[str] = []
-            for match in keys.finditer(text):
-                if match.end() == len(text) and match[0] in keys.beginnings and not delta.finish:
-                    break  # might become a longer key
-                parts += (text[at : match.start()], replacements[match[0]])
-                at = match.end()
-            if not delta.finish:
-                held = text[len(text) - keys.unsettled(text[at:]) :]
-            parts.append(text[at : len(text) - len(held)])
-            yield Delta("".join(parts), delta.finish, delta.usage)
-    if held:
-        yield Delta(keys.sub(lambda match: replacements[match[0]], held))
+class Replace:
+    """Puts each key's value in its place, also if it is split over deltas."""
+
+    def __init__(self, replacements: Mapping[str, str]) -> None:
+        self._replacements = replacements
+        self._keys = _keys(tuple(replacements))
+        self._held = ""
+
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
+        text, self._held, at = self._held + text, "", 0
+        parts: list[str] = []
+        for match in self._keys.finditer(text):
+            if match.end() == len(text) and match[0] in self._keys.beginnings and not last:
+                break  # might become a longer key
+            parts += (text[at : match.start()], self._replacements[match[0]])
+            at = match.end()
+        if not last:
+            self._held = text[len(text) - self._keys.unsettled(text[at:]) :]
+        parts.append(text[at : len(text) - len(self._held)])
+        return "".join(parts), False
 
 
-async def first_line(stream: Stream) -> Stream:
-    """End at the first line end after text. White space before the text stays."""
-    begun = False
-    async with aclosing(stream):
-        async for delta in stream:
-            text = delta.text
-            begins = 0 if begun else len(text) - len(text.lstrip())
-            begun = begun or begins < len(text)
-            end = text.find("\n", begins)
-            if end >= 0:
-                yield Delta(text[:end], delta.finish, delta.usage)
-                return
-            yield delta
+class FirstLine:
+    """Ends at the first line end after text. White space before the text stays."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
+        begins = 0 if self._begun else len(text) - len(text.lstrip())
+        self._begun = self._begun or begins < len(text)
+        end = text.find("\n", begins)
+        return (text[:end], True) if end >= 0 else (text, False)
 
 
-async def lines(stream: Stream, count: int) -> Stream:
-    """End after `count` lines."""
-    left = count
-    async with aclosing(stream):
-        async for delta in stream:
-            at = -1
-            for _ in range(delta.text.count("\n")):
-                at = delta.text.index("\n", at + 1)
-                left -= 1
-                if left <= 0:
-                    yield Delta(delta.text[:at], delta.finish, delta.usage)
-                    return
-            yield delta
+class Lines:
+    """Ends after `count` lines."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
+        at = -1
+        for _ in range(text.count("\n")):
+            at = text.index("\n", at + 1)
+            self._left -= 1
+            if self._left <= 0:
+                return text[:at], True
+        return text, False
 
 
-async def until_line(stream: Stream, target: str, lead: str) -> Stream:
-    """End before the line `target`, which follows the hole already. `lead` is what the first line begins with.
+class UntilLine:
+    """Ends before the line `target`, which follows the hole already. `lead` is what the first line begins with.
 
-    If there is no text before that line, it is kept: the answer is then seen to be a duplicate.
+    The line that still may become equal is held back. If there is no text before that line, it is kept: the answer is
+    then seen to be a duplicate.
     """
-    match = _LineMatch(target, lead)
-    async with aclosing(stream):
-        async for delta in stream:
-            text = match.feed(delta.text, final=delta.finish is not None)
-            yield Delta(text, delta.finish, delta.usage)
-            if match.met:
-                return
-    left = match.feed("", final=True)
-    if left:
-        yield Delta(left)
-
-
-class _LineMatch:
-    """Lets lines pass until one equals the target; the line that still may become equal is held back."""
 
     def __init__(self, target: str, lead: str) -> None:
-        self.met = False
+        self._met = False
         self._target = target.rstrip()
         self._line = ""  # the current line, with the line end before it
         self._sent = 0  # characters of it that were let pass
@@ -152,30 +155,30 @@ class _LineMatch:
         self._ended = False
         self._open = 0  # brackets the answer has opened and not closed
 
-    def feed(self, text: str, *, final: bool) -> str:
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
         if not self._target.strip() or self._ended:
-            return text
-        self._ended = final
+            return text, False
+        self._ended = last
         passed = []
         first, *more = text.split("\n")
         self._line += first
         for part in more:
             passed.append(self._end_line())
-            if self.met:
-                return "".join(passed)
+            if self._met:
+                return "".join(passed), True
             self._lead, self._line, self._sent = "", "\n" + part, 0
-        if final:
+        if last:
             passed.append(self._end_line())
         elif not self._target.strip().startswith(self._full().strip()):
             passed.append(self._pass())
-        return "".join(passed)
+        return "".join(passed), self._met
 
     def _full(self) -> str:
         return self._lead + self._line.removeprefix("\n")
 
     def _end_line(self) -> str:
         if self._equal():
-            self.met = True
+            self._met = True
             return self._pass() if self._blank else ""
         passed = self._pass()
         self._open += sum((c in "([{") - (c in ")]}") for c in self._line)
@@ -204,7 +207,6 @@ class _Keys:
         pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self.search = pattern.search
         self.finditer = pattern.finditer
-        self.sub = pattern.sub
         self.beginnings = frozenset(key[:length] for key in keys for length in range(1, len(key)))
         self._longest = max(map(len, self.beginnings), default=0)
 

@@ -215,7 +215,7 @@ class Edit:
 class Document:
     """An open document. `repo` is the name of its workspace folder, `path` its path in it; both None outside of any."""
 
-    __slots__ = ("language_id", "lines", "path", "repo", "uri", "version")
+    __slots__ = ("_kept", "language_id", "lines", "path", "repo", "uri", "version")
 
     def __init__(self, uri: str, language_id: str, version: int, text: str) -> None:
         self.uri = uri
@@ -224,6 +224,7 @@ class Document:
         self.lines = Lines(text)  # replaced by every edit, never changed: whoever holds it has a snapshot
         self.repo: str | None = None
         self.path: str | None = None
+        self._kept: DocumentSnapshot | None = None
 
     def apply(self, edit: Edit, encoding: Encoding) -> None:
         if edit.range is None:
@@ -234,8 +235,12 @@ class Document:
             self.lines = self.lines.replaced(start, end, edit.text, encoding)
 
     def snapshot(self) -> DocumentSnapshot:
-        """The document as it is now, untouched by later edits. Costs the same for any size."""
-        return DocumentSnapshot(self.uri, self.language_id, self.version, self.lines, self.path)
+        """The document as it is now, untouched by later edits; the same object as long as nothing changes."""
+        kept = self._kept
+        if kept is None or kept.text is not self.lines or (kept.version, kept.path) != (self.version, self.path):
+            kept = DocumentSnapshot(self.uri, self.language_id, self.version, self.lines, self.path)
+            self._kept = kept
+        return kept
 
     def place(self, roots: Sequence[Root]) -> None:
         """Find `repo` and `path` among the workspace folders."""

@@ -6,6 +6,7 @@ Must not know what completes code: the session asks `compose` for that when it i
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import sys
@@ -66,6 +67,8 @@ class Server(LanguageServer):
         if not self._started:
             self._started = True
             self.session.spawn(configuration.start(self))
+            # What was imported stays: the collector need not look through it again while somebody types.
+            gc.freeze()
 
     def reload_settings(self) -> None:
         """Read the settings anew if they were read before."""

@@ -22,8 +22,6 @@ class Source(Protocol):
         ignored: Callable[[DocumentSnapshot], bool],
     ) -> tuple[File, ...]: ...
 
-    def forget(self, uri: str) -> None: ...
-
 
 # By the names used in the setting `context.sources`. The first one gets the room first.
 SOURCES: dict[str, type[Source]] = {
@@ -47,7 +45,3 @@ class Gatherer:
             tokens -= sum(estimate_file(file.path, file.text) for file in more)
             files = (*more, *files)
         return files
-
-    def forget(self, uri: str) -> None:
-        for source in self._sources:
-            source.forget(uri)

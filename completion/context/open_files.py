@@ -32,15 +32,11 @@ class OpenFiles:
     ) -> tuple[File, ...]:
         """At most `tokens` in all, most relevant last. `clean` is applied to each text before it is measured."""
         document = context.document
-        others = tuple((other.uri, other.version, len(other.text)) for other in context.others)
-        key = (document.uri, document.language_id, tokens, clean, others)
+        # Unchanged documents come as the same snapshots, which compare quickly.
+        key = (document.uri, document.language_id, tokens, clean, context.others)
         if key != self._key:
             self._key, self._files = key, tuple(_choose(context, tokens, clean, ignored))
         return self._files
-
-    def forget(self, uri: str) -> None:
-        """A document opened anew may have an old version number."""
-        self._key = ()
 
 
 def _choose(

@@ -10,7 +10,7 @@ from backends.base import Capabilities, Delta, File, Finish, InfillPrompt, RawPr
 from completion import postprocess
 from completion.prompt import Built, Material, build
 from completion.prompt.families import BY_NAME, FAMILIES, UNMISTAKABLE, Family
-from completion.stopping import Stream, cut_terminators, replace, stop_early
+from completion.stopping import CutTerminators, Replace, Stream, UntilLine, stop_early, through
 from completion.types import Reason
 from tests.completion.golden import ROOT, BadCaseError, Case, at_cursor, cases, load, window_of
 
@@ -102,12 +102,20 @@ async def test_stopping_split_at_every_position(case: Case) -> None:
         assert (await stopped(case, [*answer, "more"]))[1] is None
 
 
-async def test_what_was_held_back_is_not_lost_when_the_stream_was_ended_before() -> None:
-    async def ended() -> Stream:
-        yield Delta("a <EO")
+def test_what_was_held_back_is_not_lost_when_the_answer_ends() -> None:
+    for step, rest in ((CutTerminators(["<EOT>"]), "<EO"), (Replace({"<EO": "x", "<EOT>": "y"}), "x")):
+        assert step.feed("a <EO", last=False) == ("a ", False)
+        assert step.feed("", last=True) == (rest, False)
 
-    assert [delta.text async for delta in cut_terminators(ended(), ["<EOT>"])] == ["a ", "<EO"]
-    assert [delta.text async for delta in replace(ended(), {"<EO": "x", "<EOT>": "y"})] == ["a ", "x"]
+
+async def test_a_step_that_ends_the_answer_gives_free_what_later_steps_held() -> None:
+    steps = [CutTerminators(["<EOT>"]), UntilLine("return x", "")]
+
+    async def answer() -> Stream:
+        yield Delta("retu")
+        yield Delta("<EOT> and more")
+
+    assert [delta.text async for delta in through(answer(), steps)] == ["", "retu"]
 
 
 @given(
