@@ -15,8 +15,18 @@ from backends.base import BackendError, ErrorKind
 EVENTS = frozenset({"", "message", "error"})  # others, such as `ping`, carry what is not JSON
 
 
-def is_event_stream(response: httpx.Response) -> bool:
-    return media_type(response) == "text/event-stream"
+DONE: dict[str, Any] = {}  # told by identity: the service has said all; more may not follow
+LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines"})
+
+
+def streams(response: httpx.Response) -> bool:
+    """Whether the body is a stream of records, not one."""
+    return media_type(response) == "text/event-stream" or media_type(response) in LINES
+
+
+def records_of(response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]:
+    """The JSON objects of a stream of either framing, see below."""
+    return json_lines(response) if media_type(response) in LINES else json_records(response)
 
 
 def media_type(response: httpx.Response) -> str:
@@ -36,7 +46,7 @@ def decode_object(text: str) -> dict[str, Any]:
 
 
 async def json_records(response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield the JSON object of each event; pings, comments, empty events and `[DONE]` are passed over.
+    """Yield the JSON object of each event, for `[DONE]` the object `DONE`; pings, comments and empty events are not.
 
     An event counts only once its blank line has come. Raises BackendError(PROTOCOL) and httpx's own errors. Consumers
     must use `contextlib.aclosing`.
@@ -44,5 +54,21 @@ async def json_records(response: httpx.Response) -> AsyncGenerator[dict[str, Any
     response.encoding = "utf-8-sig"  # event streams are UTF-8 whatever the header says; a BOM is dropped
     async with aclosing(EventSource(response).aiter_sse()) as events:
         async for event in events:
-            if event.event in EVENTS and event.data and event.data != "[DONE]":
-                yield decode_object(event.data)
+            if event.event not in EVENTS or not event.data:
+                continue
+            yield DONE if event.data.strip() == "[DONE]" else decode_object(event.data)
+
+
+async def json_lines(response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield the JSON object of each line (NDJSON). Lines end at `\\n` only; a last one without is a record, too.
+
+    Raises BackendError(PROTOCOL) and httpx's own errors. Consumers must use `contextlib.aclosing`.
+    """
+    rest = b""
+    async for part in response.aiter_bytes():
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
+            if line.strip():
+                yield decode_object(line.decode("utf-8", "replace"))
+    if rest.strip():
+        yield decode_object(rest.decode("utf-8", "replace"))

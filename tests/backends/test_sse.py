@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends._sse import decode_object, is_event_stream, json_records, media_type
+from backends._sse import DONE, decode_object, json_lines, json_records, media_type, streams
 from backends.base import BackendError, ErrorKind
 
 NOISE = (": ping - 2023-09-26\n\n", "event: ping\ndata: 2023-09-26 04:25:08\n\n", "data:\n\n", "data: [DONE]\n\n", "\n")
@@ -30,7 +30,7 @@ async def records_of(body: bytes, sizes: list[int]) -> list[dict[str, Any]]:
 
     response = httpx.Response(200, headers={"content-type": "text/event-stream"}, content=chunks())
     async with aclosing(json_records(response)) as records:
-        return [record async for record in records]
+        return [record async for record in records if record is not DONE]
 
 
 @given(
@@ -78,6 +78,7 @@ def test_what_is_no_object_is_refused(text: str) -> None:
     [
         ("text/event-stream", "text/event-stream", True),
         ("Text/Event-Stream;charset=utf-8", "text/event-stream", True),
+        ("application/x-ndjson", "application/x-ndjson", True),
         ("application/json", "application/json", False),
         ("", "", False),
     ],
@@ -85,4 +86,27 @@ def test_what_is_no_object_is_refused(text: str) -> None:
 def test_content_types(header: str, media: str, stream: bool) -> None:
     response = httpx.Response(200, headers={"content-type": header})
     assert media_type(response) == media
-    assert is_event_stream(response) is stream
+    assert streams(response) is stream
+
+
+async def test_the_end_mark_is_told_apart_from_an_empty_record() -> None:
+    response = httpx.Response(
+        200, headers={"content-type": "text/event-stream"}, content=b"data: {}\n\ndata: [DONE]\n\n"
+    )
+    async with aclosing(json_records(response)) as records:
+        first, second = [record async for record in records]
+    assert (first, first is DONE, second is DONE) == ({}, False, True)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+async def test_json_lines_end_at_newlines_only(size: int) -> None:
+    body = '{"response": "a\u2028b\u0085"}\n\n{"response": "\u7389"}\r\n{"done": true}'.encode()
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), size):
+            yield body[start : start + size]
+
+    response = httpx.Response(200, headers={"content-type": "application/x-ndjson"}, content=chunks())
+    async with aclosing(json_lines(response)) as records:
+        found = [record async for record in records]
+    assert found == [{"response": "a\u2028b\u0085"}, {"response": "\u7389"}, {"done": True}]
