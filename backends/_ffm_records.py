@@ -52,7 +52,7 @@ class Answer:
         usage = Usage(_count(record, "prompt_tokens"), None, _count(record, "generated_tokens"))
         return Delta(self._text.feed(self._rest(text), last=True), finish, usage)
 
-    def ended(self) -> None:
+    def ended(self, *, done: bool) -> None:
         """A stream always has its final record."""
 
     def _rest(self, text: str) -> str:

@@ -48,8 +48,8 @@ class Reader(Protocol):
     def feed(self, record: Mapping[str, Any], *, last: bool) -> Delta:
         """`last`: the record is a whole answer, nothing follows. Raises BackendError for one that makes no sense."""
 
-    def ended(self) -> Delta | None:
-        """The final delta, if the stream may end as it did; None if something is missing."""
+    def ended(self, *, done: bool) -> Delta | None:
+        """The final delta, if the stream may end as it did; None if something is missing. `done`: `[DONE]` was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class HttpBackend(ABC):
     def _read(self, record: dict[str, Any], ask: Ask, key: Key | None) -> Delta:
         """The delta in a record of a stream, or at its end. Raises BackendError."""
         if record is _NONE_LEFT or record is DONE:
-            final = ask.reader.ended()
+            final = ask.reader.ended(done=record is DONE)
             if final is None:
                 raise BackendError(ErrorKind.TRUNCATED, f"The answer of {shown_url(ask.url)} broke off.")
             return final

@@ -1,0 +1,52 @@
+"""Answers in the shape OpenAI gave them, which many services share. Must not know which service speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from backends.base import BackendError, Delta, ErrorKind, Finish, Usage
+
+
+class ChoiceReader:
+    """Reads `choices[0]`: its `text`, `delta.content` or `message.content`, in streams and whole answers alike."""
+
+    def feed(self, record: Mapping[str, Any], *, last: bool) -> Delta:
+        """Records without a choice, such as one that counts tokens, hold no text. Raises BackendError(PROTOCOL)."""
+        choices = record.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, Mapping):
+            if last or not isinstance(choices, list):
+                raise BackendError(ErrorKind.PROTOCOL, "The service's answer has no choices.")
+            return Delta("")
+        reason = choice.get("finish_reason")
+        if reason is None and not last:
+            return Delta(text_of(choice))
+        finish = Finish.LENGTH if reason in ("length", "model_length") else Finish.STOP
+        return Delta(text_of(choice), finish, usage_of(record))
+
+    def ended(self, *, done: bool) -> Delta | None:
+        """A service that says `[DONE]` has said all, with a reason or without."""
+        return Delta("", Finish.STOP) if done else None
+
+
+def text_of(choice: Mapping[str, Any]) -> str:
+    """The text of a choice. Some services send the content as a list of typed parts."""
+    part = choice.get("delta") or choice.get("message")
+    content = part.get("content") if isinstance(part, Mapping) else choice.get("text")
+    if isinstance(content, list):
+        texts = (item.get("text") for item in content if isinstance(item, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def usage_of(record: Mapping[str, Any]) -> Usage | None:
+    usage = record.get("usage")
+    if not isinstance(usage, Mapping):
+        return None
+    return Usage(_count(usage, "prompt_tokens"), None, _count(usage, "completion_tokens"))
+
+
+def _count(record: Mapping[str, Any], name: str) -> int | None:
+    value = record.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
