@@ -115,11 +115,12 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a backend takes. May change after `prepare` or after an `INFILL_UNSUPPORTED` error."""
+    """What a backend takes. May change after `prepare`, an `INFILL_UNSUPPORTED` or a `SHAPE_UNSUPPORTED` error."""
 
     shapes: frozenset[Shape]
     literal_text: bool = False  # user text is tokenised without looking for special tokens
     extra_files: bool = False  # `InfillPrompt.extra` is used
+    prefers_template: bool = False  # a raw prompt of the family's own form is better than an infill prompt
     context_tokens: int | None = None  # prompt and answer together; None: unknown
     remote: bool = True  # text leaves this machine
 
@@ -134,6 +135,7 @@ class ErrorKind(enum.Enum):
     BAD_REQUEST = "bad-request"
     CONTEXT_TOO_LONG = "context-too-long"
     INFILL_UNSUPPORTED = "infill-unsupported"
+    SHAPE_UNSUPPORTED = "shape-unsupported"  # no prompt of this shape is taken; the capabilities say which are
     MODEL_NOT_FOUND = "model-not-found"
     STREAM_ERROR = "stream-error"  # an error record after the stream began
     TRUNCATED = "truncated"  # the stream ended without its final record

@@ -202,6 +202,11 @@ BACKEND: Mapping[str, Rule] = {
     "key_env": Rule("env", "Environment variable that holds the key", secret=True),
     "key_command": Rule("strings", 'Command that prints the key, such as `["pass", "ffm"]`', secret=True),
     "family": Rule("str", "Prompt family of the model; empty: guessed from its name"),
+    "mode": Rule(
+        "choice",
+        "How `openai` (`suffix`, `template`, `chat`) and `xinference` (`code`, `template`, `chat`) ask; empty: found out",
+        choices=("", "suffix", "template", "chat", "code"),
+    ),
     "timeout_s": Rule("float", "Deadline of one request, s; 60 for `llama-cpp` if not set", 0.1, 600),
     "connect_timeout_s": Rule("float", "Deadline of connecting, s", 0.1, 60),
     "ca_file": Rule("path", "Certificates to trust instead of the system's (PEM)"),
