@@ -25,13 +25,16 @@ from backends.base import (
     BackendError,
     BackendRequest,
     Capabilities,
+    ChatPrompt,
     Check,
     Delta,
     ErrorKind,
     InfillPrompt,
+    Message,
     Observer,
     Piece,
     Probe,
+    Prompt,
     RawPrompt,
     Shape,
 )
@@ -116,6 +119,14 @@ class HttpBackend(ABC):
         """
         return None
 
+    def hint(self, kind: ErrorKind, ask: Ask) -> str:
+        """What else a user can do about an HTTP error of this service; empty if nothing."""
+        return ""
+
+    def records(self, response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]:
+        """The records of a streamed answer."""
+        return records_of(response)
+
     # What is common ---------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
@@ -135,7 +146,7 @@ class HttpBackend(ABC):
                     record = await self._whole(response, ask, key)
                 yield ask.reader.feed(record, last=True)
                 return
-            records = await stack.enter_async_context(aclosing(records_of(response)))
+            records = await stack.enter_async_context(aclosing(self.records(response)))
             while True:
                 async with self._http.within(deadline, ask.url, begun=True):
                     record = await anext(records, _NONE_LEFT)
@@ -157,12 +168,13 @@ class HttpBackend(ABC):
         except BackendError as refusal:
             return Probe((Check("key", False, refusal.message),))
         checks = [Check("key", True, f"from {key.source}" if key else "none is configured")]
-        error, latency = await self._try(BackendRequest(_PROBE, max_tokens=8))
+        infills = Shape.INFILL in self.capabilities.shapes
+        error, latency = await self._try(_PROBE if infills else self._plain_probe())
         if error and error.kind is ErrorKind.INFILL_UNSUPPORTED:
             checks.append(Check("infill", False, error.message))
-            error, latency = await self._try(BackendRequest(RawPrompt((Piece(_PROBE.prefix),)), max_tokens=8))
-        elif not error:
-            checks.append(Check("infill", True, f"{self.model} infills"))
+            error, latency = await self._try(self._plain_probe())
+        elif infills and not error:
+            checks.append(Check("infill", True, f"{self.model or 'the model'} infills"))
         where = self._http.url("")
         checks.append(Check("request", not error, error.message if error else f"{shown_url(where)} answers"))
         if not error:
@@ -171,8 +183,15 @@ class HttpBackend(ABC):
             checks.append(Check("latency", True, latency))
         return Probe(tuple(checks))
 
-    async def _try(self, request: BackendRequest) -> tuple[BackendError | None, str]:
-        """Run a small request; return its error, or how long it took."""
+    def _plain_probe(self) -> Prompt:
+        """A question to a model that does not infill."""
+        if Shape.RAW in self.capabilities.shapes:
+            return RawPrompt((Piece(_PROBE.prefix),))
+        return ChatPrompt((Message("user", f"Complete this line of Python:\n{_PROBE.prefix}"),))
+
+    async def _try(self, prompt: Prompt) -> tuple[BackendError | None, str]:
+        """Ask for a few tokens; return the error, or how long it took."""
+        request = BackendRequest(prompt, max_tokens=8)
         clock = asyncio.get_running_loop().time
         begun, first = clock(), 0.0
         try:
@@ -239,7 +258,8 @@ class HttpBackend(ABC):
         if kind is ErrorKind.AUTH:
             self._keys.refused()
         detail = f": {self._safe(said, ask, key)}" if said else " with a web page in place of an answer" if html else ""
-        message = f"{shown_url(ask.url)} answered HTTP {status}{detail}. {advice(kind, status, key)}".rstrip()
+        message = f"{shown_url(ask.url)} answered HTTP {status}{detail}."
+        message = " ".join(filter(None, (message, advice(kind, status, key), self.hint(kind, ask))))
         return BackendError(kind, message, status=status, retry_after_s=retry_after_s(response))
 
     def _kind(
@@ -257,7 +277,8 @@ class HttpBackend(ABC):
 
     def cannot_infill(self) -> BackendError:
         """The error for an infill prompt."""
-        message = f"The model {self.model} does not infill at this service. {self.infill_hint}".rstrip()
+        model = f"The model {self.model}" if self.model else "The model"
+        message = f"{model} does not infill at this service. {self.infill_hint}".rstrip()
         return BackendError(ErrorKind.INFILL_UNSUPPORTED, message)
 
     infill_hint = "The text behind the cursor is used as far as the model's family has a form for it."
