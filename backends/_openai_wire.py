@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from backends.base import BackendError, Delta, ErrorKind, Finish, Usage
+from backends.base import BackendError, ChatPrompt, Delta, ErrorKind, Finish, Usage
+
+
+def messages_of(prompt: ChatPrompt) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in prompt.messages]
 
 
 class ChoiceReader:

@@ -290,3 +290,14 @@ class HttpBackend(ABC):
 
 def _json(ask: Ask) -> bytes:
     return json.dumps(ask.body, ensure_ascii=False).encode("utf-8", "replace")  # an editor may send lone surrogates
+
+
+def source_of(prompt: Prompt) -> str:
+    """The user's text in a prompt."""
+    match prompt:
+        case InfillPrompt():
+            return "\n".join([*(file.text for file in prompt.extra), prompt.prefix, prompt.suffix])
+        case RawPrompt():
+            return prompt.text
+        case ChatPrompt():
+            return "\n".join(message.content for message in prompt.messages)
