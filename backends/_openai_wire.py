@@ -48,9 +48,10 @@ def usage_of(record: Mapping[str, Any]) -> Usage | None:
     usage = record.get("usage")
     if not isinstance(usage, Mapping):
         return None
-    return Usage(_count(usage, "prompt_tokens"), None, _count(usage, "completion_tokens"))
+    return Usage(count_of(usage, "prompt_tokens"), None, count_of(usage, "completion_tokens"))
 
 
-def _count(record: Mapping[str, Any], name: str) -> int | None:
+def count_of(record: Mapping[str, Any], name: str) -> int | None:
+    """A number of tokens in any record."""
     value = record.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
