@@ -37,10 +37,11 @@ def said_by(record: Mapping[str, Any]) -> str:
 
 
 def status_in(record: Mapping[str, Any]) -> int | None:
-    """The HTTP status an error record carries, in any of the usual places."""
+    """The status an error record carries, in any of the usual places: HTTP's, or a number of the service's own."""
     error = record.get("error")
     inner = error if isinstance(error, Mapping) else {}
-    for value in (record.get("status_code"), inner.get("http_status_code"), inner.get("code"), record.get("code")):
+    found = (record.get("status_code"), inner.get("http_status_code"), inner.get("code"), record.get("code"))
+    for value in (*found, record.get("error_code")):
         if isinstance(value, int) and not isinstance(value, bool):
             return value
     return None

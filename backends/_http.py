@@ -145,10 +145,19 @@ class HttpClient:
 
         Configured headers win over `headers`. Redirects are not followed: they could take the key elsewhere.
         """
+        return await self._send("POST", url, headers, body)
+
+    async def get(self, url: httpx.URL, *, headers: Mapping[str, str]) -> httpx.Response:
+        """As `post`, without a body."""
+        return await self._send("GET", url, headers, None)
+
+    async def _send(
+        self, method: str, url: httpx.URL, headers: Mapping[str, str], body: bytes | None
+    ) -> httpx.Response:
         client = await self.ready()
         merged = httpx.Headers(headers)
         merged.update(self._headers)
-        return await client.send(client.build_request("POST", url, headers=merged, content=body), stream=True)
+        return await client.send(client.build_request(method, url, headers=merged, content=body), stream=True)
 
     @asynccontextmanager
     async def within(self, deadline: float, url: httpx.URL, *, begun: bool = False) -> AsyncIterator[None]:

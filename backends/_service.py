@@ -106,6 +106,10 @@ class HttpBackend(ABC):
         """What proves who asks. Raises BackendError."""
         return {"authorization": f"Bearer {key.value}"} if key else {}
 
+    async def addressed(self, ask: Ask, key: Key | None) -> Ask:
+        """The request with what had to be fetched first, such as a token. Raises BackendError and httpx's errors."""
+        return ask
+
     def said(self, record: Mapping[str, Any]) -> str:
         """The error a record holds, in the service's words; empty if it holds none."""
         return said_by(record)
@@ -139,6 +143,7 @@ class HttpBackend(ABC):
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
         async with AsyncExitStack() as stack:
             async with self._http.within(deadline, ask.url):
+                ask = await self.addressed(ask, key)
                 response = await self._http.post(ask.url, headers=await self._all_headers(ask, key), body=_json(ask))
                 stack.push_async_callback(response.aclose)
             if response.status_code != 200 or not streams(response):
@@ -243,8 +248,12 @@ class HttpBackend(ABC):
         kind = self._kind(status, record, said, ask, streamed=streamed, html=False)
         if kind is ErrorKind.INFILL_UNSUPPORTED:
             raise self.cannot_infill()
+        if kind is ErrorKind.AUTH:
+            self._keys.refused()
         where = shown_url(ask.url)
         message = f"{where} reports an error{f' {status}' if status else ''}: {self._safe(said, ask, key)}"
+        if advised := " ".join(filter(None, (advice(kind, status or 400, key), self.hint(kind, ask)))):
+            message += f". {advised}"
         raise BackendError(kind, message, status=status)
 
     def _refusal(self, response: httpx.Response, body: str, ask: Ask, key: Key | None) -> BackendError:

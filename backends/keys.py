@@ -33,16 +33,21 @@ def resolve_key(settings: BackendSettings) -> Key | None:
 
     Blocks while the command runs, at most `COMMAND_TIMEOUT_S`. Raises BackendError(SETTINGS).
     """
-    if settings.key_env:
-        source = f"environment variable {settings.key_env}"
-        value = os.environ.get(settings.key_env, "")
-        if value.strip():
-            return _checked(value, source)
-        if not settings.key_command:
-            raise BackendError(ErrorKind.SETTINGS, f"The {source} is not set: it should hold the API key (key_env).")
+    name = settings.key_env
+    if name and (os.environ.get(name, "").strip() or not settings.key_command):
+        return read_variable(name, "the API key (key_env)")
     if settings.key_command:
         return _from_command(settings.key_command)
     return None
+
+
+def read_variable(name: str, meaning: str) -> Key:
+    """Read a key from an environment variable; `meaning` says what it should hold. Raises BackendError(SETTINGS)."""
+    source = f"environment variable {name}"
+    value = os.environ.get(name, "")
+    if not value.strip():
+        raise BackendError(ErrorKind.SETTINGS, f"The {source} is not set: it should hold {meaning}.")
+    return _checked(value, source)
 
 
 def _from_command(command: tuple[str, ...]) -> Key:
