@@ -36,6 +36,7 @@ class InfillPrompt:
     path: str | None = None
     repo: str | None = None
     extra: tuple[File, ...] = ()  # most relevant last; empty unless `Capabilities.extra_files`
+    language: str = ""  # id as LSP has it
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backends.base import (
     BackendError,
@@ -85,10 +85,11 @@ def _cleaned(material: Material, sanitizer: Sanitizer) -> Material:
 
 
 def _infill(material: Material, capabilities: Capabilities) -> tuple[Prompt, str]:
+    infill = InfillPrompt(material.prefix, material.suffix, material.path, material.repo, language=material.language_id)
     if capabilities.extra_files or not material.extra:
-        return InfillPrompt(material.prefix, material.suffix, material.path, material.repo, material.extra), ""
+        return replace(infill, extra=material.extra), ""
     prefix, stop = _under_headings(material)
-    return InfillPrompt(prefix, material.suffix, material.path, material.repo), stop
+    return replace(infill, prefix=prefix), stop
 
 
 def _raw(material: Material, family: Family) -> tuple[Prompt, str]:

@@ -41,7 +41,7 @@ async def test_a_suggestion() -> None:
     assert desk.trace is not None
     assert (desk.trace.prompt_tokens, desk.trace.reused_tokens, desk.trace.generated_tokens) == (20, 15, 3)
     (request,) = desk.backend.requests
-    assert request.prompt == InfillPrompt("def f(a, b):\n    return ", "\n", "a.py", "repo")
+    assert request.prompt == InfillPrompt("def f(a, b):\n    return ", "\n", "a.py", "repo", language="python")
     assert (request.max_tokens, request.temperature) == (128, 0.0)
 
 
