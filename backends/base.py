@@ -83,12 +83,14 @@ class BackendRequest:
 
     `max_tokens` > 0. `temperature` >= 0, 0 meaning greedy. `stop` holds strings at which the service may end; the
     engine cuts there itself too, so a backend that cannot send all of them sends the first ones it has room for.
+    `explicit`: the user asked for it by hand; a backend that is left alone for a while is tried all the same.
     """
 
     prompt: Prompt
     max_tokens: int
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
+    explicit: bool = False
 
 
 class Finish(enum.Enum):
@@ -146,6 +148,7 @@ class ErrorKind(enum.Enum):
     BAD_MODEL = "bad-model"  # local model file: not GGUF, damaged, too large for memory
     CRASHED = "crashed"  # the local engine's process died
     SETTINGS = "settings"  # a setting is missing or unusable, such as an unset key variable
+    BREAKER_OPEN = "breaker-open"  # not asked, because it failed just before; raised by `backends.guard` alone
 
 
 class BackendError(Exception):

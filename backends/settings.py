@@ -23,10 +23,19 @@ class BackendSettings:
     mode: str = ""  # how `openai` and `xinference` ask; empty: found out by asking
     timeout_s: float = 10.0  # overall deadline of one request
     connect_timeout_s: float = 5.0
+    first_token_timeout_s: float = 0.0  # until the first text; 0: only `timeout_s` counts
     ca_file: str = ""
+    client_cert: str = ""  # PEM; may hold the key, too
+    client_key: str = ""
     proxy: str = ""
     headers: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     parameters: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)  # passed to the service as they are
+    # Qianfan only.
+    api: str = ""  # "v1" or "v2"; empty: v2
+    access_key_env: str = ""  # with secret_key_env: keys of the cloud's access management (IAM)
+    secret_key_env: str = ""  # with key_env or key_command: the keys of a V1 application
+    app_id: str = ""
+    endpoint: str = ""  # V1: end of the model's address; empty: found by the model's name
     # Local engine only.
     model_path: str = ""  # a GGUF file; empty: the embedded model
     context_tokens: int = 4096  # n_ctx

@@ -47,6 +47,7 @@ class EngineSettings:
     context: ContextSettings = ContextSettings()
     privacy: PrivacySettings = PrivacySettings()
     languages: Mapping[str, CompletionSettings] = field(default_factory=lambda: MappingProxyType({}))
+    hedge_ms: int = 0  # the next backend is asked, too, if the first has sent no text by then, ms; 0: never
 
     def for_language(self, language_id: str) -> CompletionSettings:
         return self.languages.get(language_id, self.completion)

@@ -42,12 +42,17 @@ LOCAL_DEFAULTS: Mapping[str, Any] = MappingProxyType({"kind": "llama-cpp", "time
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The merged settings. `backend` names an entry of `backends`, or is empty if there is none to use."""
+    """The merged settings. `order` names entries of `backends`, the one to ask first first; empty: none can be used."""
 
-    backend: str = ""
+    order: tuple[str, ...] = ()
     backends: Mapping[str, BackendSettings] = field(default_factory=lambda: MappingProxyType({}))
     engine: EngineSettings = field(default_factory=EngineSettings)
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> where it was set
+
+    @property
+    def backend(self) -> str:
+        """The entry asked first; empty if there is none."""
+        return self.order[0] if self.order else ""
 
 
 def user_file() -> Path:
@@ -68,7 +73,7 @@ def load(
     environ: Mapping[str, str],
     client: Mapping[str, Any] | None,
     *,
-    backend: str = "",
+    backend: str | Sequence[str] = "",
 ) -> tuple[Settings, tuple[Problem, ...]]:
     """Merge the user's file, `.midfill.toml` of each root, the environment and the client's settings; later wins.
 
@@ -94,6 +99,7 @@ def _build(read: Collected) -> Settings:
         completion=_completion(read.entries),
         context=_context(read.entries),
         privacy=_privacy(read.entries),
+        hedge_ms=_values(read.entries).get("hedge_ms", 0),
         languages=MappingProxyType(
             {
                 language: _completion(read.entries, language)
@@ -168,27 +174,28 @@ def _backends(read: Collected) -> dict[str, BackendSettings]:
     return backends
 
 
-def _choose(read: Collected, backends: dict[str, BackendSettings]) -> str:
-    """The entry to use; adds `local` to the entries where it is meant and installed.
+def _choose(read: Collected, backends: dict[str, BackendSettings]) -> tuple[str, ...]:
+    """The entries to use, in order; adds `local` to the entries where it is meant and installed.
 
-    A wrong name falls back to what a lower layer chose, never to an entry nobody chose: text would go where the user
-    did not send it.
+    A wrong name is left out. Without a right one it falls back to what a lower layer chose, never to an entry nobody
+    chose: text would go where the user did not send it.
     """
     named = [entry for entry in read.entries if entry.path == ("backend",) and entry.value]
-    wants_local = any(entry.value == LOCAL for entry in named) or not (named or backends)
+    wants_local = any(LOCAL in entry.value for entry in named) or not (named or backends)
     if wants_local and LOCAL not in backends and local_installed():
         backends[LOCAL] = BackendSettings(**LOCAL_DEFAULTS)
     defined = ", ".join(f'"{name}"' for name in backends)
     for entry in reversed(named):
-        if entry.value in backends:
-            return str(entry.value)
-        allowed = f"one of {defined}" if defined else "defined: there is no [backends.…] yet"
-        if entry.value == LOCAL:
-            allowed += ' (the extra "local" is not installed)'
-        read.problems.append(Problem("backend", entry.source, f'"{entry.value}"', allowed))
+        for wrong in (name for name in entry.value if name not in backends):
+            allowed = f"one of {defined}" if defined else "defined: there is no [backends.…] yet"
+            if wrong == LOCAL:
+                allowed += ' (the extra "local" is not installed)'
+            read.problems.append(Problem("backend", entry.source, f'"{wrong}"', allowed))
+        if right := tuple(name for name in entry.value if name in backends):
+            return right
     if not named and len(backends) > 1:
         read.problems.append(Problem("backend", "settings", "", f"not set; must be one of {defined}"))
-    return next(iter(backends)) if not named and len(backends) == 1 else ""
+    return tuple(backends) if not named and len(backends) == 1 else ()
 
 
 def local_installed() -> bool:

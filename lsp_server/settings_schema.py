@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-Kind = Literal["bool", "int", "float", "str", "path", "url", "env", "choice", "strings", "headers", "json"]
+Kind = Literal["bool", "int", "float", "str", "path", "url", "env", "choice", "strings", "names", "headers", "json"]
 
 
 class Refused(Exception):  # noqa: N818 - not an error of the program
@@ -61,6 +61,7 @@ _ALLOWED: Mapping[str, str] = {
     "path": "the path of a file",
     "url": "a URL beginning with http:// or https://",
     "env": "the name of an environment variable (letters, digits, underscores)",
+    "names": "a name or a list of names",
     "headers": "a table of texts without line breaks",
     "json": "a table",
 }
@@ -124,6 +125,14 @@ def _strings(rule: Rule, value: object) -> tuple[str, ...] | None:
     return tuple(value)
 
 
+def _names(_rule: Rule, value: object) -> tuple[str, ...] | None:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple):
+        return None
+    texts = [name for name in names if isinstance(name, str) and not _CONTROL.search(name)]
+    return tuple(dict.fromkeys(filter(None, texts))) if len(texts) == len(names) else None
+
+
 def _headers(_rule: Rule, value: object) -> dict[str, str] | None:
     if not isinstance(value, Mapping):
         return None
@@ -157,6 +166,7 @@ _CHECKS: Mapping[str, Any] = {
     "env": _env,
     "choice": _choice,
     "strings": _strings,
+    "names": _names,
     "headers": _headers,
     "json": _json,
 }
@@ -209,10 +219,20 @@ BACKEND: Mapping[str, Rule] = {
     ),
     "timeout_s": Rule("float", "Deadline of one request, s; 60 for `llama-cpp` if not set", 0.1, 600),
     "connect_timeout_s": Rule("float", "Deadline of connecting, s", 0.1, 60),
+    "first_token_timeout_s": Rule("float", "Deadline of the first text, s; 0: only `timeout_s` counts", 0, 600),
     "ca_file": Rule("path", "Certificates to trust instead of the system's (PEM)"),
+    "client_cert": Rule("path", "Certificate that shows the service who asks (PEM; may hold its key, too)"),
+    "client_key": Rule("path", "Private key of `client_cert` (PEM, without a passphrase)"),
     "proxy": Rule("url", "HTTP proxy"),
     "headers": Rule("headers", "Headers sent with each request; never a key", secret=True),
     "parameters": Rule("json", "Passed to the service as they are", secret=True),
+    "api": Rule("choice", "`qianfan`: version of the API; empty: v2", choices=("", "v1", "v2")),
+    "access_key_env": Rule("env", "`qianfan`: environment variable that holds the IAM access key", secret=True),
+    "secret_key_env": Rule(
+        "env", "`qianfan`: environment variable that holds the secret key beside `access_key_env` or `key_env`", secret=True
+    ),
+    "app_id": Rule("str", "`qianfan`, v2: the application that is billed"),
+    "endpoint": Rule("str", "`qianfan`, v1: end of the model's address, such as `chat/ernie_speed`"),
     "model_path": Rule("path", "`llama-cpp`: a GGUF file; empty: the embedded model"),
     "context_tokens": Rule("int", "`llama-cpp`: prompt and answer together, tokens", 256, 1048576),
     "threads": Rule("int", "`llama-cpp`: 0 means one per physical core", 0, 256),
@@ -222,7 +242,10 @@ BACKEND: Mapping[str, Rule] = {
 Table = Mapping[str, Rule]
 TABLES: Mapping[str, Table] = {"completion": COMPLETION, "context": CONTEXT, "privacy": PRIVACY}
 NAMED: Mapping[str, Table] = {"backends": BACKEND, "languages": COMPLETION}  # tables whose names the user chooses
-ROOT: Mapping[str, Rule] = {"backend": Rule("str", "Name of the entry of `backends` that is used")}
+ROOT: Mapping[str, Rule] = {
+    "backend": Rule("names", "The entry of `backends` that is used, or a list: the next one where one fails"),
+    "hedge_ms": Rule("int", "The next of the list is asked, too, if no text came by then, ms; 0: never", 0, 60000),
+}
 
 IN_PROJECT = "a project file may hold only languages, completion, context and privacy.ignore"
 

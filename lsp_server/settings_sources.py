@@ -251,12 +251,12 @@ def read_client(into: Collected, client: object) -> None:
 
 
 def read_environment(into: Collected, environ: Mapping[str, str], others: Sequence[Entry]) -> None:
-    """Read `MIDFILL_…`, except variables that a `key_env` of `others` names: these hold keys, not settings.
+    """Read `MIDFILL_…`, except variables that a `…key_env` of `others` names: these hold keys, not settings.
 
     Names of backends and languages in `others` are found whatever their case; `_` stands for `-` and `.` too.
     """
-    keys = {entry.value for entry in others if entry.path[-1] == "key_env"}
-    keys |= {value for name, value in environ.items() if name.startswith(ENV_PREFIX) and name.endswith("__KEY_ENV")}
+    keys = {entry.value for entry in others if entry.path[-1].endswith("key_env")}
+    keys |= {value for name, value in environ.items() if name.startswith(ENV_PREFIX) and name.endswith("_KEY_ENV")}
     for variable in sorted(environ):
         text = environ[variable]
         if not variable.startswith(ENV_PREFIX) or not text or variable in keys:
@@ -307,7 +307,7 @@ def _known_name(others: Sequence[Entry], table: str, name: str) -> str:
 def _from_text(rule: Rule, text: str) -> object:
     """The value a variable's text stands for; the text itself where it stands for none."""
     try:
-        if rule.kind in _JSON_KINDS:
+        if rule.kind in _JSON_KINDS or (rule.kind == "names" and text.startswith("[")):
             return json.loads(text)
         if rule.kind == "int":
             return int(text)

@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 from backends.settings import BackendSettings
-from completion.settings import CompletionSettings, ContextSettings, PrivacySettings
-from lsp_server.settings_schema import BACKEND, COMPLETION, CONTEXT, PRIVACY, Rule
+from completion.settings import CompletionSettings, ContextSettings, EngineSettings, PrivacySettings
+from lsp_server.settings_schema import BACKEND, COMPLETION, CONTEXT, PRIVACY, ROOT, Rule
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 TABLES = {
+    "top level": (ROOT, SimpleNamespace(backend="", hedge_ms=EngineSettings().hedge_ms)),
     "completion": (COMPLETION, CompletionSettings()),
     "context": (CONTEXT, ContextSettings()),
     "privacy": (PRIVACY, PrivacySettings()),
