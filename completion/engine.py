@@ -123,27 +123,32 @@ class Engine:
         trace: RequestTrace,
         on_text: OnText,
     ) -> RawCompletion:
-        """Ask; once more without infilling, or with a smaller window, if the backend says that it needs that."""
+        """Ask; again with another shape of prompt, or with a smaller window, if the backend says that it needs that."""
         capabilities = backend.capabilities
-        curable = {ErrorKind.INFILL_UNSUPPORTED, ErrorKind.CONTEXT_TOO_LONG}
+        refused: frozenset[Shape] = frozenset()
+        shrunk = False
         while True:
-            if plan.capabilities != capabilities or len(curable) < 2:
+            if plan.capabilities != capabilities or shrunk:
                 plan = self._planner.plan(context, settings, capabilities)
             built = self._planner.build(plan, context, backend.model)
-            request = BackendRequest(built.prompt, plan.max_tokens, settings.temperature, built.stops)
+            tokens = plan.max_tokens + built.spare_tokens
+            request = BackendRequest(built.prompt, tokens, settings.temperature, built.stops)
             try:
                 raw = await self._ask(backend, request, built, plan, settings.max_lines, trace, on_text)
             except BackendError as error:
-                if error.kind not in curable or trace.first_delta is not None:
+                if trace.first_delta is not None:
                     raise
-                curable.discard(error.kind)
-                capabilities = backend.capabilities
-                if error.kind is ErrorKind.CONTEXT_TOO_LONG:
+                if error.kind is ErrorKind.CONTEXT_TOO_LONG and not shrunk:
                     self._planner.shrink()
-                elif Shape.RAW not in capabilities.shapes:
-                    raise
+                    shrunk = True
+                elif error.kind in (ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED):
+                    refused |= {shape_of(request.prompt)}
                 else:
-                    capabilities = replace(capabilities, shapes=capabilities.shapes - {Shape.INFILL})
+                    raise
+                now = backend.capabilities
+                capabilities = replace(now, shapes=now.shapes - refused)
+                if not capabilities.shapes:
+                    raise
             else:
                 self._cache.store(_scope(backend, context), plan.window, raw)
                 return raw
@@ -169,6 +174,7 @@ class Engine:
             max_lines=max_lines,
             next_line=next((line for line in plan.window.suffix.split("\n")[1:] if line.strip()), ""),
             lead=plan.window.lead,
+            reply=built.reply,
         )
         parts, finish, usage = [], None, Usage()
         async with aclosing(stream):

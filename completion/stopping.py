@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from backends.base import BackendError, Delta, ErrorKind
+from completion.chat_reply import DropEcho, Reply, TakeCode
 
 Stream = AsyncGenerator[Delta, None]
 
@@ -37,15 +38,19 @@ def stop_early(
     max_lines: int,
     next_line: str,
     lead: str,
+    reply: Reply | None = None,
 ) -> Stream:
     """All of the steps below, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
 
-    `mends` maps harmless forms of special tokens to the tokens; `next_line` follows the hole, `lead` stands before it.
+    `mends` maps harmless forms of special tokens to the tokens; `next_line` follows the hole, `lead` stands before it;
+    `reply` says how to read the answer of a model that chats.
     """
-    steps = (
+    chat = (TakeCode(prose=reply.prose), Replace({reply.marker: ""}), DropEcho(reply.prefix)) if reply else ()
+    steps: tuple[Step, ...] = (
         Replace(LINE_ENDS),
         # First cut, then mend: a mended token is the user's own.
         CutTerminators(terminators),
+        *chat,
         Replace(mends),
         UntilLine(next_line, lead),
         Lines(max_lines) if block else FirstLine(),

@@ -16,8 +16,10 @@ from backends.base import (
     RawPrompt,
     Shape,
 )
+from completion.chat_reply import PROSE, Reply
 from completion.languages import comment_marks
-from completion.prompt.families import Family
+from completion.prompt.chat import CHAT_TOKENS, chat_prompt, hole_marker
+from completion.prompt.families import UNKNOWN, Family
 from completion.prompt.sanitize import Sanitizer
 from completion.prompt.template import Filler, render
 
@@ -48,25 +50,38 @@ class Built:
     terminators: tuple[str, ...]  # an answer ends before the first of them
     mends: dict[str, str]  # harmless forms of special tokens -> the tokens
     family: str = ""
+    reply: Reply | None = None  # how to read a chat model's answer; None: it is the text alone
+    spare_tokens: int = 0  # the answer holds that many besides the text
 
 
 def build(material: Material, family: Family, capabilities: Capabilities) -> Built:
     """Raises BackendError(SETTINGS) if the backend takes none of the shapes formed here."""
     sanitizer = Sanitizer(() if capabilities.literal_text else family.specials)
     clean = _cleaned(material, sanitizer)
-    # A backend that reads tokens from a vocabulary knows their names, not the order the family was trained on.
-    template = capabilities.literal_text and Shape.RAW in capabilities.shapes and family.suffix_first
-    if Shape.INFILL in capabilities.shapes and not template:
-        prompt, file_stop = _infill(clean, capabilities)
-    elif Shape.RAW in capabilities.shapes:
-        prompt, file_stop = _raw(clean, family)
-    else:
-        raise BackendError(
-            ErrorKind.SETTINGS,
-            "This backend takes chat prompts only; completion needs one that infills or continues text.",
-        )
+    match _shape(family, capabilities):
+        case Shape.INFILL:
+            prompt, file_stop = _infill(clean, capabilities)
+        case Shape.RAW:
+            prompt, file_stop = _raw(clean, family)
+        case Shape.CHAT:
+            return _chat(clean, family, sanitizer)
+        case None:
+            raise BackendError(ErrorKind.SETTINGS, "This backend takes no shape of prompt that is formed here.")
     more = (file_stop,) if file_stop else ()
     return Built(prompt, (*family.stops, *more), (*family.terminators, *more), sanitizer.broken, family.name)
+
+
+def _shape(family: Family, capabilities: Capabilities) -> Shape | None:
+    """The best shape that the backend takes."""
+    shapes = capabilities.shapes
+    # A backend that reads tokens from a vocabulary knows their names, not the order the family was trained on.
+    template = family.suffix_first if capabilities.literal_text else family.fim and capabilities.prefers_template
+    if template and Shape.RAW in shapes:
+        return Shape.RAW
+    # Of a model that nothing is known of, more can be expected in a chat, where it sees both sides of the hole, than
+    # as a continuation of the prefix.
+    order = (Shape.INFILL, Shape.CHAT, Shape.RAW) if family is UNKNOWN else (Shape.INFILL, Shape.RAW, Shape.CHAT)
+    return next((shape for shape in order if shape in shapes), None)
 
 
 def _cleaned(material: Material, sanitizer: Sanitizer) -> Material:
@@ -126,6 +141,22 @@ def _files(material: Material, family: Family) -> Iterator[Piece]:
         yield from render(family.file, family.specials, {"path": file.path, "content": text})
     if material.path or material.extra:
         yield from render(family.current, family.specials, {"path": material.path or _NAMELESS})
+
+
+def _chat(material: Material, family: Family, sanitizer: Sanitizer) -> Built:
+    """No stop strings: all that could end the answer may also begin it."""
+    marker = hole_marker((material.prefix, material.suffix, *(file.text for file in material.extra)))
+    prompt = chat_prompt(
+        material.prefix,
+        material.suffix,
+        marker=marker,
+        path=material.path or "",
+        language=material.language_id,
+        extra=material.extra,
+        block=material.block,
+    )
+    reply = Reply(marker, material.prefix, prose=material.language_id in PROSE)
+    return Built(prompt, (), family.terminators, sanitizer.broken, family.name, reply, CHAT_TOKENS)
 
 
 def _under_headings(material: Material) -> tuple[str, str]:

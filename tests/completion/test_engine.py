@@ -10,6 +10,7 @@ from backends.base import (
     BackendError,
     BackendRequest,
     Capabilities,
+    ChatPrompt,
     Delta,
     ErrorKind,
     Finish,
@@ -186,11 +187,40 @@ async def test_too_long_a_prompt_is_halved_and_stays_so() -> None:
     assert len(lengths) == 3
 
 
-async def test_chat_only_is_said_clearly() -> None:
-    outcome = await Desk(capabilities=Capabilities(frozenset({Shape.CHAT}))).ask("⟦|⟧")
-    assert isinstance(outcome, NoSuggestion)
-    assert outcome.reason is Reason.BACKEND_ERROR
-    assert "chat" in outcome.detail
+async def test_a_chat_models_code_is_taken_out_of_what_it_says() -> None:
+    def script(request: BackendRequest) -> Script:
+        assert isinstance(request.prompt, ChatPrompt)
+        assert request.max_tokens > 128
+        return ["Here is the code:\n\n```py", "thon\n    return a + b\n``", "`\nIt adds."]
+
+    desk = Desk(script, capabilities=Capabilities(frozenset({Shape.CHAT})))
+    outcome = await desk.ask("def add(a, b):\n    return ⟦|⟧\n")
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "a + b"
+    assert desk.backend.closed == 1  # what it says behind the code is not waited for
+    assert desk.trace is not None
+    assert desk.trace.shape == "chat"
+
+
+async def test_shapes_are_given_up_one_by_one() -> None:
+    def script(request: BackendRequest) -> Script:
+        tried.append(type(request.prompt))
+        if isinstance(request.prompt, ChatPrompt):
+            return ["```\nb\n```"]
+        kinds = {InfillPrompt: ErrorKind.INFILL_UNSUPPORTED, RawPrompt: ErrorKind.SHAPE_UNSUPPORTED}
+        return [BackendError(kinds[type(request.prompt)], "no")]
+
+    tried: list[type] = []
+    desk = Desk(script, capabilities=Capabilities(frozenset(Shape), remote=False))
+    desk.backend.model = "qwen2.5-coder"
+    assert isinstance(await desk.ask("a = ⟦|⟧\n"), Completion)
+    assert tried == [InfillPrompt, RawPrompt, ChatPrompt]
+
+
+async def test_a_service_without_any_shape_left_is_an_error() -> None:
+    desk = Desk([BackendError(ErrorKind.SHAPE_UNSUPPORTED, "no")], capabilities=Capabilities(frozenset(Shape)))
+    assert reason(await desk.ask("⟦|⟧")) is Reason.BACKEND_ERROR
+    assert len(desk.backend.requests) == 3
 
 
 @pytest.mark.parametrize(

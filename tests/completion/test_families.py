@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.base import Capabilities, InfillPrompt, RawPrompt, Shape, SilentObserver
+from backends.base import (
+    BackendError,
+    Capabilities,
+    ChatPrompt,
+    ErrorKind,
+    InfillPrompt,
+    RawPrompt,
+    Shape,
+    SilentObserver,
+)
 from completion.prompt import Material, build
 from completion.prompt.families import BY_NAME, FAMILIES, UNMISTAKABLE, Family, choose
 from completion.prompt.sanitize import Sanitizer
@@ -110,3 +119,29 @@ def test_the_order_of_the_family_is_kept_where_only_the_tokens_are_known(family:
 
 
 SUFFIX_FIRST = {"codellama-spm", "codestral", "codegeex4", "mellum-4b", "seed-coder"}
+
+
+@pytest.mark.parametrize(
+    ("family", "shapes", "prefers_template", "expected"),
+    [
+        ("qwen2.5-coder", "infill raw chat", False, InfillPrompt),
+        ("qwen2.5-coder", "infill raw chat", True, RawPrompt),
+        ("qwen2.5-coder", "raw chat", False, RawPrompt),
+        ("qwen2.5-coder", "infill", True, InfillPrompt),
+        ("qwen2.5-coder", "chat", False, ChatPrompt),
+        ("yi-coder", "infill raw chat", True, InfillPrompt),  # it has no form for infilling of its own
+        ("yi-coder", "raw chat", False, RawPrompt),  # known to continue text
+        ("unknown", "infill raw chat", True, InfillPrompt),
+        ("unknown", "raw chat", False, ChatPrompt),  # a chat sees the suffix, too
+        ("unknown", "raw", False, RawPrompt),
+    ],
+)
+def test_the_best_shape_is_chosen(family: str, shapes: str, prefers_template: bool, expected: type) -> None:
+    capabilities = Capabilities(frozenset(map(Shape, shapes.split())), prefers_template=prefers_template)
+    assert type(build(Material("a", "z", "python"), BY_NAME[family], capabilities).prompt) is expected
+
+
+def test_without_any_shape_there_is_no_prompt() -> None:
+    with pytest.raises(BackendError) as caught:
+        build(Material("a", "z", "python"), BY_NAME["unknown"], Capabilities(frozenset()))
+    assert caught.value.kind is ErrorKind.SETTINGS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.base import Capabilities, Delta, File, Finish, InfillPrompt, RawPrompt, Shape
+from backends.base import Capabilities, ChatPrompt, Delta, File, Finish, InfillPrompt, RawPrompt, Shape
 from completion import postprocess
 from completion.prompt import Built, Material, build
 from completion.prompt.families import BY_NAME, FAMILIES, UNMISTAKABLE, Family
@@ -15,8 +15,8 @@ from completion.types import Reason
 from tests.completion.golden import ROOT, BadCaseError, Case, at_cursor, cases, load, window_of
 
 PROMPT_KEYS = ("text", "language", "path", "repo", "files", "shape", "literal", "extra_files", "line")
-PROMPT_EXPECTED = ("prompt", "special", "prefix", "suffix", "extra", "stops")
-STOPPING_KEYS = ("text", "answer", "family", "literal", "line", "max_lines")
+PROMPT_EXPECTED = ("prompt", "special", "prefix", "suffix", "extra", "stops", "system", "user")
+STOPPING_KEYS = ("text", "answer", "family", "literal", "line", "max_lines", "chat", "language")
 STOPPING_EXPECTED = ("expect", "early")
 FILTER_KEYS = ("text", "answer")
 FILTER_EXPECTED = ("expect", "reason")
@@ -50,6 +50,9 @@ def test_prompt(case: Case) -> None:
         found |= {"prompt": prompt.text, "special": [piece.text for piece in prompt.pieces if piece.special]}
     elif isinstance(prompt, InfillPrompt):
         found |= {"prefix": prompt.prefix, "suffix": prompt.suffix, "extra": [file.path for file in prompt.extra]}
+    elif isinstance(prompt, ChatPrompt):
+        assert [message.role for message in prompt.messages] == ["system", "user"]
+        found |= {message.role: message.content for message in prompt.messages}
     expected = {key: case[key] for key in PROMPT_EXPECTED if key in case}
     assert {key: found.get(key) for key in expected} == expected
 
@@ -69,7 +72,9 @@ async def deltas(parts: list[str]) -> Stream:
 
 
 async def stopped(case: Case, parts: list[str]) -> tuple[str, Finish | None]:
-    made = built({"text": case["text"], "literal": case.get("literal", False)}, BY_NAME[case.get("family", "unknown")])
+    shape = {"shape": "chat"} if case.get("chat") else {}
+    asked = {"text": case["text"], "literal": case.get("literal", False), "language": case.get("language", "python")}
+    made = built(asked | shape, BY_NAME[case.get("family", "unknown")])
     window = window_of(case["text"])
     stream = stop_early(
         deltas(parts),
@@ -79,6 +84,7 @@ async def stopped(case: Case, parts: list[str]) -> tuple[str, Finish | None]:
         max_lines=case.get("max_lines", 40),
         next_line=next((line for line in window.suffix.split("\n")[1:] if line.strip()), ""),
         lead=window.lead,
+        reply=made.reply,
     )
     got = [delta async for delta in stream]
     return "".join(delta.text for delta in got), got[-1].finish
@@ -136,6 +142,48 @@ async def test_stopping_does_not_depend_on_the_split(
     cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=8)))
     parts = [answer[a:b] for a, b in zip([0, *cuts], [*cuts, len(answer)], strict=True)]
     case = {"text": "def f():\n    ⟦|⟧\n    return x\n}\n", "family": family, "line": line}
+    whole, _ = await stopped(case, [answer])
+    assert (await stopped(case, parts))[0] == whole
+
+
+@given(
+    pieces=st.lists(
+        st.sampled_from(
+            [
+                "Here is the code:",
+                "We need (all) of it.",
+                "\n",
+                " ",
+                "```",
+                "python",
+                "`",
+                "~~~",
+                "<think>",
+                "</think>",
+                "</thi",
+                "<HOLE/>",
+                "def f():",
+                "    ",
+                "x = ",
+                "1",
+                "return x",
+                "<\u200b|im_end|>",
+                "<|im_end|>",
+            ]
+        ),
+        max_size=14,
+    ),
+    language=st.sampled_from(["python", "markdown"]),
+    line=st.booleans(),
+    data=st.data(),
+)
+async def test_reading_a_chat_does_not_depend_on_the_split(
+    pieces: list[str], language: str, line: bool, data: st.DataObject
+) -> None:
+    answer = "".join(pieces)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(answer)), max_size=8)))
+    parts = [answer[a:b] for a, b in zip([0, *cuts], [*cuts, len(answer)], strict=True)]
+    case = {"text": "def f():\n    x = ⟦|⟧\n    return x\n", "chat": True, "language": language, "line": line}
     whole, _ = await stopped(case, [answer])
     assert (await stopped(case, parts))[0] == whole
 
