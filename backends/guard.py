@@ -28,7 +28,7 @@ AT_ONCE = frozenset(
     {ErrorKind.AUTH, ErrorKind.QUOTA, ErrorKind.MODEL_NOT_FOUND, ErrorKind.SETTINGS, ErrorKind.BAD_MODEL}
 )
 # The service works; the engine asks otherwise.
-ANSWERS = frozenset({ErrorKind.INFILL_UNSUPPORTED, ErrorKind.CONTEXT_TOO_LONG})
+ANSWERS = frozenset({ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED, ErrorKind.CONTEXT_TOO_LONG})
 
 Now = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
