@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from backends._http import PROXY_LOGIN
 from backends._sse import decode_object
 from backends.base import BackendError, ErrorKind
 from backends.keys import Key
@@ -66,6 +67,8 @@ def advice(kind: ErrorKind, status: int, key: Key | None) -> str:
             return "The account's balance or quota is used up."
         case ErrorKind.MODEL_NOT_FOUND:
             return "Check url and model."
+        case ErrorKind.UNREACHABLE if status == 407:
+            return f"That is the proxy's answer. {PROXY_LOGIN}"
         case ErrorKind.PROTOCOL if status < 400:
             return "Check url: the service has moved, or this is not it."
         case ErrorKind.PROTOCOL:

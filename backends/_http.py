@@ -27,11 +27,14 @@ ERROR_BODY_BYTES = 64 * 1024
 SHOWN_CHARACTERS = 200  # of a service's own message
 ECHO_CHARACTERS = 8  # shorter lines of source say nothing
 
+PROXY_LOGIN = "It wants a login: set proxy to http://name:password@host:port."
+
 STATUS_KINDS: Mapping[int, ErrorKind] = {
     401: ErrorKind.AUTH,
     402: ErrorKind.QUOTA,
     403: ErrorKind.AUTH,
     404: ErrorKind.MODEL_NOT_FOUND,
+    407: ErrorKind.UNREACHABLE,  # said by a proxy
     408: ErrorKind.TIMEOUT,
     413: ErrorKind.CONTEXT_TOO_LONG,
     429: ErrorKind.RATE_LIMITED,
@@ -92,7 +95,10 @@ def failure(error: Exception, url: httpx.URL, *, begun: bool) -> BackendError:
             hint = "Is the service running, and are url and proxy right?"
             return BackendError(ErrorKind.UNREACHABLE, f"{where} cannot be reached ({safe_text(why)}). {hint}")
         case httpx.ProxyError():
-            return BackendError(ErrorKind.UNREACHABLE, f"The proxy did not connect to {where} ({safe_text(why)}).")
+            hint = f" {PROXY_LOGIN}" if "407" in why else ""
+            return BackendError(
+                ErrorKind.UNREACHABLE, f"The proxy did not connect to {where} ({safe_text(why)}).{hint}"
+            )
         case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
             # The text of these may quote a header or the URL.
             return BackendError(ErrorKind.SETTINGS, f"The request to {where} cannot be sent: check url and headers.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
 import pytest
@@ -11,23 +12,13 @@ import pytest
 from backends.base import BackendRequest, Delta, InfillPrompt
 from backends.ffm import FfmBackend
 from backends.settings import BackendSettings
+from tests.backends import contract
+from tests.backends.contract import Bench, Kind, Notices, kind_of
+from tests.services.common import LoopbackService
 from tests.services.ffm import FfmService
 
 MODEL = "qwen2.5-coder-7b-32k"
 KEY = "test-key"
-
-
-class Notices:
-    """An observer that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.notices: list[tuple[str, str]] = []
-
-    def notice(self, key: str, message: str, *, warning: bool = True) -> None:
-        self.notices.append((key, message))
-
-    def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
-        pass
 
 
 MakeFfm = Callable[..., FfmBackend]
@@ -44,6 +35,28 @@ def ffm(running_ffm: FfmService) -> FfmService:
     """The loopback service with an empty log and the default answer."""
     running_ffm.reset()
     return running_ffm
+
+
+@pytest.fixture(scope="module")
+def kind(request: pytest.FixtureRequest) -> Iterator[tuple[Kind, LoopbackService]]:
+    """A kind of the contract, and its running service."""
+    found = kind_of(request.param)
+    with found.service(key=contract.KEY) as service:
+        yield found, service
+
+
+@pytest.fixture
+async def bench(
+    kind: tuple[Kind, LoopbackService],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> AsyncIterator[Bench]:
+    monkeypatch.setenv(contract.KEY_ENV, contract.KEY)
+    caplog.set_level(logging.DEBUG)
+    kind[1].reset()
+    async with AsyncExitStack() as stack:
+        yield Bench(*kind, caplog, capfd, stack)
 
 
 @pytest.fixture
