@@ -16,6 +16,7 @@ ENTRY_POINTS = "midfill.backends"
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "ffm": "backends.ffm:FfmBackend",
+        "llama-server": "backends.llama_server:LlamaServerBackend",
         "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
     }
 )
