@@ -17,6 +17,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
     {
         "ffm": "backends.ffm:FfmBackend",
         "llama-server": "backends.llama_server:LlamaServerBackend",
+        "ollama": "backends.ollama:OllamaBackend",
         "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
     }
 )
