@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from backends.base import BackendError, ChatPrompt, Delta, ErrorKind, Finish, Usage
+
+_INFILLING = re.compile(r"infill|fill.?in.?the.?middle|\bfim\b|suffix", re.I)
+_REFUSED = re.compile(r"\bnot\b|n't\b|unsupported|cannot|no longer", re.I)
+
+
+def cannot_infill(said: str) -> bool:
+    """Whether an error says that a model does not infill. Services word it freely."""
+    return bool(_INFILLING.search(said) and _REFUSED.search(said))
 
 
 def messages_of(prompt: ChatPrompt) -> list[dict[str, str]]:
@@ -42,6 +51,13 @@ def text_of(choice: Mapping[str, Any]) -> str:
         texts = (item.get("text") for item in content if isinstance(item, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else ""
+
+
+def finish_reason(record: Mapping[str, Any]) -> Any:
+    """Why the first choice ended; None if it goes on, or there is none."""
+    choices = record.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice.get("finish_reason") if isinstance(choice, Mapping) else None
 
 
 def usage_of(record: Mapping[str, Any]) -> Usage | None:

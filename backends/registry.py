@@ -18,6 +18,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "ffm": "backends.ffm:FfmBackend",
         "llama-server": "backends.llama_server:LlamaServerBackend",
         "ollama": "backends.ollama:OllamaBackend",
+        "mistral": "backends.mistral:MistralBackend",
         "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
     }
 )
