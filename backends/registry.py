@@ -19,6 +19,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "llama-server": "backends.llama_server:LlamaServerBackend",
         "ollama": "backends.ollama:OllamaBackend",
         "mistral": "backends.mistral:MistralBackend",
+        "deepseek": "backends.deepseek:DeepseekBackend",
         "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
     }
 )
