@@ -20,6 +20,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "ollama": "backends.ollama:OllamaBackend",
         "mistral": "backends.mistral:MistralBackend",
         "deepseek": "backends.deepseek:DeepseekBackend",
+        "tgi": "backends.tgi:TgiBackend",
         "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
     }
 )
