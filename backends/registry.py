@@ -21,6 +21,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "mistral": "backends.mistral:MistralBackend",
         "deepseek": "backends.deepseek:DeepseekBackend",
         "tgi": "backends.tgi:TgiBackend",
+        "tabby": "backends.tabby:TabbyBackend",
         "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
     }
 )
