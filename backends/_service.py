@@ -144,7 +144,7 @@ class HttpBackend(ABC):
         async with AsyncExitStack() as stack:
             async with self._http.within(deadline, ask.url):
                 ask = await self.addressed(ask, key)
-                response = await self._http.post(ask.url, headers=await self._all_headers(ask, key), body=_json(ask))
+                response = await self._http.post(ask.url, headers=await self._all_headers(ask, key), body=encoded(ask))
                 stack.push_async_callback(response.aclose)
             if response.status_code != 200 or not streams(response):
                 async with self._http.within(deadline, ask.url, begun=True):
@@ -297,7 +297,8 @@ class HttpBackend(ABC):
         return safe_text(said, secrets=secrets, source=ask.source)
 
 
-def _json(ask: Ask) -> bytes:
+def encoded(ask: Ask) -> bytes:
+    """A request's body."""
     return json.dumps(ask.body, ensure_ascii=False).encode("utf-8", "replace")  # an editor may send lone surrogates
 
 
