@@ -16,6 +16,7 @@ ENTRY_POINTS = "midfill.backends"
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "ffm": "backends.ffm:FfmBackend",
+        "qianfan": "backends.qianfan:QianfanBackend",
         "llama-server": "backends.llama_server:LlamaServerBackend",
         "ollama": "backends.ollama:OllamaBackend",
         "mistral": "backends.mistral:MistralBackend",
