@@ -229,7 +229,9 @@ BACKEND: Mapping[str, Rule] = {
     "api": Rule("choice", "`qianfan`: version of the API; empty: v2", choices=("", "v1", "v2")),
     "access_key_env": Rule("env", "`qianfan`: environment variable that holds the IAM access key", secret=True),
     "secret_key_env": Rule(
-        "env", "`qianfan`: environment variable that holds the secret key beside `access_key_env` or `key_env`", secret=True
+        "env",
+        "`qianfan`: environment variable that holds the secret key beside `access_key_env` or `key_env`",
+        secret=True,
     ),
     "app_id": Rule("str", "`qianfan`, v2: the application that is billed"),
     "endpoint": Rule("str", "`qianfan`, v1: end of the model's address, such as `chat/ernie_speed`"),
