@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import aclosing
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from backends.base import Backend, BackendError, BackendRequest, ErrorKind, Observer, Shape, SilentObserver, Usage
-from completion import postprocess
+from backends.base import Backend, BackendError, ErrorKind, Observer, SilentObserver
 from completion.cache import Cache
 from completion.clock import Clock, SystemClock
 from completion.gate import Gate, SupersededError
-from completion.plan import Plan, Planner, replaced, shape_of, shown
+from completion.plan import Plan, Planner, replaced
 from completion.privacy import Ignored
-from completion.prompt import Built
-from completion.prompt.families import UNMISTAKABLE
+from completion.relay import Relay
+from completion.route import Asked, OnText, Route, finished
 from completion.settings import CompletionSettings, EngineSettings
-from completion.stopping import Stream, stop_early
 from completion.trace import RequestTrace, TraceLog
 from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, RawCompletion, Reason, Trigger
 
-OnText = Callable[[str], None]
+_GUESSED: Mapping[str, str] = MappingProxyType({})
+_REASONS = {ErrorKind.TIMEOUT: Reason.TIMEOUT, ErrorKind.BREAKER_OPEN: Reason.BREAKER_OPEN}
 
 _NO_BACKEND = (
     "No backend is configured. Either set `backend` and a [backends.<name>] table, or install midfill with the extra"
@@ -30,19 +28,21 @@ _NOT_REMOTE = "The backend {name!r} is remote and privacy.allow_remote is false.
 
 
 class Engine:
-    """Answers requests one per document at a time. Settings never change: make another engine instead."""
+    """Answers requests one per document at a time. Settings never change: make another engine instead.
+
+    `backends` are asked in this order; `families` names the prompt family of those whose model's name does not say it.
+    """
 
     def __init__(
         self,
-        backend: Backend | None,
+        backends: Sequence[Backend],
         settings: EngineSettings,
         *,
         traces: TraceLog,
-        family: str = "",
+        families: Mapping[str, str] = _GUESSED,
         clock: Clock | None = None,
         observer: Observer | None = None,
     ) -> None:
-        self._backend = backend
         self._settings = settings
         self._traces = traces
         self._clock = clock or SystemClock()
@@ -50,7 +50,11 @@ class Engine:
         self._gate = Gate(self._clock)
         self._cache = Cache(settings.completion.cache_entries)
         self._ignored = Ignored(settings.privacy.ignore)
-        self._planner = Planner(settings, family, self._observer, self._ignored)
+        self._relay = Relay(settings.hedge_ms / 1000, self._clock, self._observer)
+        self._routes = [
+            Route(backend, Planner(settings, families.get(backend.name, ""), self._observer, self._ignored))
+            for backend in backends
+        ]
 
     async def complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText | None = None) -> Outcome:
         """The suggestion for `context`, or why there is none.
@@ -64,12 +68,13 @@ class Engine:
         except SupersededError:
             return NoSuggestion(Reason.SUPERSEDED)
         except BackendError as error:
-            return self._failed(error)
+            return NoSuggestion(_REASONS.get(error.kind, Reason.BACKEND_ERROR), error.message)
 
     def forget(self, uri: str) -> None:
         """The document was closed: its pending request ends as superseded."""
         self._gate.supersede(uri)
-        self._planner.forget(uri)
+        for route in self._routes:
+            route.forget(uri)
 
     def clear_cache(self) -> None:
         self._cache.clear()
@@ -80,124 +85,54 @@ class Engine:
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText) -> Outcome:
         settings = self._settings.for_language(context.document.language_id)
-        backend = self._backend
-        refusal = self._refusal(context, settings)
-        if refusal is not None or backend is None:
-            return refusal or NoSuggestion(Reason.NO_BACKEND, _NO_BACKEND)
-        plan = self._planner.plan(context, settings, backend.capabilities)
-        found = self._cache.lookup(_scope(backend, context), plan.window)
-        if found is not None:
-            outcome = _finished(found.raw, plan, context, trace, found.typed)
+        routes = self._allowed()
+        refusal = self._refusal(context, settings, routes)
+        if refusal is not None:
+            return refusal
+        plan = routes[0].plan(context, settings)
+        for route in routes:
+            found = self._cache.lookup(_scope(route, context), plan.window)
+            if found is None:
+                continue
+            outcome = _outcome(found.raw, plan, context, trace, found.typed)
             # All that was shown may be typed, though the answer itself goes on: then it is used up.
             if isinstance(outcome, Completion) or not found.typed:
-                trace.cache = "typed-through" if found.typed else "hit"
+                trace.cache, trace.backend = "typed-through" if found.typed else "hit", route.name
                 on_text(found.raw.text[found.typed :])
                 return outcome
         if context.trigger is Trigger.AUTOMATIC:
             received = trace.received if context.received is None else context.received
             await self._gate.quiet(received, settings.debounce_ms / 1000)
         trace.debounced = trace.elapsed()
-        await backend.prepare()
-        raw = await self._generate(backend, plan, context, settings, trace, on_text)
-        return _finished(raw, plan, context, trace)
+        answer = await self._relay.ask(routes, Asked(context, settings, plan), trace, on_text)
+        self._cache.store(_scope(answer.route, context), plan.window, answer.raw)
+        return _outcome(answer.raw, answer.plan, context, trace)
 
-    def _refusal(self, context: CompletionContext, settings: CompletionSettings) -> NoSuggestion | None:
+    def _allowed(self) -> list[Route]:
+        if self._settings.privacy.allow_remote:
+            return self._routes
+        return [route for route in self._routes if not route.backend.capabilities.remote]
+
+    def _refusal(
+        self, context: CompletionContext, settings: CompletionSettings, routes: Sequence[Route]
+    ) -> NoSuggestion | None:
         if not settings.enabled:
             return NoSuggestion(Reason.DISABLED)
         if self._ignored(context.document):
             return NoSuggestion(Reason.IGNORED_FILE)
-        if self._backend is None:
+        if not self._routes:
             return NoSuggestion(Reason.NO_BACKEND, _NO_BACKEND)
-        if self._backend.capabilities.remote and not self._settings.privacy.allow_remote:
-            return NoSuggestion(Reason.NO_BACKEND, _NOT_REMOTE.format(name=self._backend.name))
+        if not routes:
+            return NoSuggestion(Reason.NO_BACKEND, _NOT_REMOTE.format(name=self._routes[0].name))
         if context.trigger is Trigger.AUTOMATIC and _mid_word(context):
             return NoSuggestion(Reason.MID_WORD)
         return None
 
-    async def _generate(
-        self,
-        backend: Backend,
-        plan: Plan,
-        context: CompletionContext,
-        settings: CompletionSettings,
-        trace: RequestTrace,
-        on_text: OnText,
-    ) -> RawCompletion:
-        """Ask; again with another shape of prompt, or with a smaller window, if the backend says that it needs that."""
-        capabilities = backend.capabilities
-        refused: frozenset[Shape] = frozenset()
-        shrunk = False
-        while True:
-            if plan.capabilities != capabilities or shrunk:
-                plan = self._planner.plan(context, settings, capabilities)
-            built = self._planner.build(plan, context, backend.model)
-            tokens = plan.max_tokens + built.spare_tokens
-            request = BackendRequest(built.prompt, tokens, settings.temperature, built.stops)
-            try:
-                raw = await self._ask(backend, request, built, plan, settings.max_lines, trace, on_text)
-            except BackendError as error:
-                if trace.first_delta is not None:
-                    raise
-                if error.kind is ErrorKind.CONTEXT_TOO_LONG and not shrunk:
-                    self._planner.shrink()
-                    shrunk = True
-                elif error.kind in (ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED):
-                    refused |= {shape_of(request.prompt)}
-                else:
-                    raise
-                now = backend.capabilities
-                capabilities = replace(now, shapes=now.shapes - refused)
-                if not capabilities.shapes:
-                    raise
-            else:
-                self._cache.store(_scope(backend, context), plan.window, raw)
-                return raw
 
-    async def _ask(
-        self,
-        backend: Backend,
-        request: BackendRequest,
-        built: Built,
-        plan: Plan,
-        max_lines: int,
-        trace: RequestTrace,
-        on_text: OnText,
-    ) -> RawCompletion:
-        trace.dispatched = trace.elapsed()
-        trace.shape, trace.family = shape_of(request.prompt).value, built.family
-        trace.prompt = shown(request.prompt) if trace.text else None
-        stream = stop_early(
-            _watched(backend.stream(request), trace),
-            terminators=built.terminators,
-            mends=built.mends,
-            block=plan.block,
-            max_lines=max_lines,
-            next_line=next((line for line in plan.window.suffix.split("\n")[1:] if line.strip()), ""),
-            lead=plan.window.lead,
-            reply=built.reply,
-        )
-        parts, finish, usage = [], None, Usage()
-        async with aclosing(stream):
-            async for delta in stream:
-                finish, usage = delta.finish or finish, delta.usage or usage
-                if delta.text:
-                    parts.append(delta.text)
-                    on_text(delta.text)
-        trace.count(usage)
-        text = postprocess.begin("".join(parts), postprocess.Around(plan.window, UNMISTAKABLE))
-        return RawCompletion(text, finish, usage)
-
-    def _failed(self, error: BackendError) -> NoSuggestion:
-        name = self._backend.name if self._backend else ""
-        self._observer.notice(f"backend:{name}:{error.kind.value}", error.message)
-        timeout = error.kind is ErrorKind.TIMEOUT
-        return NoSuggestion(Reason.TIMEOUT if timeout else Reason.BACKEND_ERROR, error.message)
-
-
-def _finished(
+def _outcome(
     raw: RawCompletion, plan: Plan, context: CompletionContext, trace: RequestTrace, typed: int = 0
 ) -> Outcome:
-    result = postprocess.finish(raw.text, postprocess.Around(plan.window, UNMISTAKABLE), typed)
+    result = finished(raw, plan, typed)
     if isinstance(result, Reason):
         return NoSuggestion(result)
     begin = context.selected.text if context.selected else ""
@@ -208,9 +143,9 @@ def _nobody(text: str) -> None:
     pass
 
 
-def _scope(backend: Backend, context: CompletionContext) -> tuple[str, str, str]:
+def _scope(route: Route, context: CompletionContext) -> tuple[str, str, str]:
     """What decides an answer beside the text. Settings of a language are fixed, so its id stands for them."""
-    return backend.fingerprint, context.document.uri, context.document.language_id
+    return route.backend.fingerprint, context.document.uri, context.document.language_id
 
 
 def _mid_word(context: CompletionContext) -> bool:
@@ -223,12 +158,3 @@ def _mid_word(context: CompletionContext) -> bool:
 
 def _word(character: str) -> bool:
     return character == "_" or character.isalnum()
-
-
-async def _watched(stream: Stream, trace: RequestTrace) -> Stream:
-    async with aclosing(stream):
-        async for delta in stream:
-            trace.last_delta = trace.elapsed()
-            if trace.first_delta is None:
-                trace.first_delta = trace.last_delta
-            yield delta

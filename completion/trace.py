@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -30,9 +31,11 @@ class RequestTrace:
         "_clock",
         "answer",
         "answered",
+        "backend",
         "cache",
         "debounced",
         "dispatched",
+        "failures",
         "family",
         "first_delta",
         "generated_tokens",
@@ -55,6 +58,8 @@ class RequestTrace:
         self.text = text  # whether `prompt` and `answer` are to be filled in
         self.cache = "miss"  # "miss", "typed-through" or "hit"
         self.reason = ""  # "shown" or a Reason
+        self.backend: str | None = None  # that gave the answer, or was asked last
+        self.failures: list[str] = []  # "name:kind" of each backend that was asked before
         self.shape: str | None = None  # of the prompt that was sent, and the family it was formed for
         self.family: str | None = None
         self.debounced: float | None = None
@@ -68,6 +73,15 @@ class RequestTrace:
         self.prompt: str | None = None
         self.answer: str | None = None
         self._clock = clock
+
+    def fork(self) -> RequestTrace:
+        """A record of the same request for one of several backends that are asked at once; see `take`."""
+        return copy.copy(self)
+
+    def take(self, fork: RequestTrace) -> None:
+        """Take over what a fork says."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(fork, name))
 
     def elapsed(self) -> float:
         return round((self._clock.now() - self.received) * 1000, 3)

@@ -84,6 +84,7 @@ class Reason(enum.StrEnum):
     STALE = "stale"
     NO_BACKEND = "no-backend"
     BACKEND_ERROR = "backend-error"
+    BREAKER_OPEN = "breaker-open"
     TIMEOUT = "timeout"
     MID_WORD = "mid-word"
     EMPTY = "empty"

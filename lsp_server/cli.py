@@ -101,7 +101,7 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--open", action="append", type=Path, metavar="FILE", default=[], help="a file shown to the model; repeatable"
     )
-    parser.add_argument("--backend", metavar="NAME", default="", help="use this entry of the settings")
+    parser.add_argument("--backend", metavar="NAME[,NAME]", default="", help="ask these entries of the settings")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--explain", action="store_true", help="say on stderr what was asked and how long it took")
     parser.add_argument("--stream", action="store_true", help="show on stderr what the model writes, as it writes")

@@ -1,4 +1,4 @@
-"""Puts backend and engine together from settings, for the server and the command line alike.
+"""Puts backends and engine together from settings, for the server and the command line alike.
 
 The only module that may import `backends.registry`. Imports what it composes when called: start-up is measured.
 """
@@ -8,33 +8,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backends.base import Backend, Observer
     from completion.engine import Engine
     from completion.trace import TraceLog
     from lsp_server.settings import Settings
 
 
-def build_backend(settings: Settings, observer: Observer) -> Backend | None:
-    """The chosen backend; None, with a notice to `observer`, if there is none or it cannot be built."""
+def build_backends(settings: Settings, observer: Observer) -> tuple[Backend, ...]:
+    """The chosen backends in their order, each with its guard; a notice to `observer` for each that cannot be built."""
     from backends.base import BackendError
+    from backends.guard import Guard
     from backends.registry import create
     from lsp_server.settings import NO_BACKEND, user_file
 
-    if not settings.backend:
-        if not settings.backends:  # otherwise a problem with `backend` was reported
-            observer.notice("no-backend", NO_BACKEND.format(file=user_file()))
-        return None
-    try:
-        return create(settings.backend, settings.backends[settings.backend], observer)
-    except BackendError as error:
-        observer.notice(f"backend {settings.backend}", error.message)
-        return None
+    if not settings.order and not settings.backends:  # otherwise a problem with `backend` was reported
+        observer.notice("no-backend", NO_BACKEND.format(file=user_file()))
+    built = []
+    for name in settings.order:
+        try:
+            built.append(Guard(create(name, settings.backends[name], observer), settings.backends[name], observer))
+        except BackendError as error:
+            observer.notice(f"backend {name}", error.message)
+    return tuple(built)
 
 
-def build_engine(settings: Settings, backend: Backend | None, traces: TraceLog, observer: Observer) -> Engine:
-    """An engine around `backend`; with None every request ends as `no-backend`."""
+def build_engine(settings: Settings, backends: Sequence[Backend], traces: TraceLog, observer: Observer) -> Engine:
+    """An engine around `backends`; with none every request ends as `no-backend`."""
     from completion.engine import Engine
 
-    chosen = settings.backends.get(settings.backend)
-    family = chosen.family if chosen else ""
-    return Engine(backend, settings.engine, traces=traces, family=family, observer=observer)
+    families = {name: settings.backends[name].family for name in settings.order}
+    return Engine(backends, settings.engine, traces=traces, families=families, observer=observer)

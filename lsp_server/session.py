@@ -63,7 +63,7 @@ class _Setup:
     """What one reading of the settings led to."""
 
     settings: Settings
-    backend: Backend | None
+    backends: tuple[Backend, ...]
     engine: Engine
 
 
@@ -92,15 +92,15 @@ class Session:
         return self._setup.settings if self._setup else None
 
     @property
-    def backend(self) -> Backend | None:
-        return self._setup.backend if self._setup else None
+    def backends(self) -> tuple[Backend, ...]:
+        return self._setup.backends if self._setup else ()
 
     @property
     def started(self) -> bool:
         return self._ready.is_set()
 
     def reload(self) -> None:
-        """Read the settings anew; engine and backend are replaced as far as their settings changed."""
+        """Read the settings anew; engine and backends are replaced as far as their settings changed."""
         try:
             self._reload()
         except Exception:
@@ -112,42 +112,47 @@ class Session:
         roots = [Path(path) for root in self.documents.roots if (path := to_path(root.uri)) is not None]
         settings, problems = load(self._options.config_file, roots, os.environ, self.client_settings)
         old = self._setup
-        if old is None or _backend_of(old.settings) != _backend_of(settings):
+        if old is None or _backends_of(old.settings) != _backends_of(settings):
             self._replace(settings)
         elif old.settings.engine != settings.engine:
-            self._setup = self._built(settings, old.backend)
+            self._setup = self._built(settings, old.backends)
             self.spawn(_close(old.engine))
         else:
-            self._setup = _Setup(settings, old.backend, old.engine)
+            self._setup = _Setup(settings, old.backends, old.engine)
         for problem in problems:
             if problem not in self._told:
                 self._told.add(problem)
                 self.client.notice(f"setting {problem}", str(problem))
 
     def _replace(self, settings: Settings) -> None:
-        """Another backend, and an engine for it."""
+        """Other backends, and an engine for them."""
         old = self._setup
         if old is not None:
             self.client.forget_notices()
-            self.spawn(_close(old.engine, old.backend))
-        backend = compose.build_backend(settings, self.client)
-        self._setup = self._built(settings, backend)
-        if backend is not None:
-            self.spawn(self._prepare(backend))
+            self.spawn(_close(old.engine, old.backends))
+        backends = compose.build_backends(settings, self.client)
+        self._setup = self._built(settings, backends)
+        if backends:
+            self.spawn(self._prepare(backends, settings))
 
-    def _built(self, settings: Settings, backend: Backend | None) -> _Setup:
-        return _Setup(settings, backend, compose.build_engine(settings, backend, self.traces, self.client))
+    def _built(self, settings: Settings, backends: tuple[Backend, ...]) -> _Setup:
+        return _Setup(settings, backends, compose.build_engine(settings, backends, self.traces, self.client))
 
-    async def _prepare(self, backend: Backend) -> None:
-        """Load the model before the first keystroke needs it."""
-        try:
-            await backend.prepare()
-        except BackendError as error:
-            if self.backend is backend:
-                # the engine's key: the first request would say the same
-                self.client.notice(f"backend:{backend.name}:{error.kind.value}", error.message)
-        else:
-            self.client.log(f"backend {backend.name} is ready, model {backend.model or 'unknown'}")
+    async def _prepare(self, backends: tuple[Backend, ...], settings: Settings) -> None:
+        """Load the model before the first keystroke needs it: the first one's that can be, with hedging all."""
+        for backend in backends:
+            if backend.capabilities.remote and not settings.engine.privacy.allow_remote:
+                continue
+            try:
+                await backend.prepare()
+            except BackendError as error:
+                if self.backends is backends:
+                    # the engine's key: the first request would say the same
+                    self.client.notice(f"backend:{backend.name}:{error.kind.value}", error.message)
+            else:
+                self.client.log(f"backend {backend.name} is ready, model {backend.model or 'unknown'}")
+                if not settings.engine.hedge_ms:
+                    return
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
@@ -242,14 +247,19 @@ class Session:
             self._setup.engine.clear_cache()
 
     def status(self) -> dict[str, Any]:
-        """Counts and what is in use, as JSON. Holds no secret and no source text."""
-        settings, backend = self.settings, self.backend
+        """Counts and what is in use, as JSON. Holds no secret and no source text.
+
+        `backend`, `kind` and `model` are those of the first of `backends`, which are asked in this order.
+        """
+        settings = self.settings
+        backends = [_described(each, settings) for each in self.backends] if settings else []
         chosen = settings.backends.get(settings.backend) if settings else None
         return {
             "enabled": self.enabled,
             "backend": settings.backend if settings else "",
             "kind": chosen.kind if chosen else "",
-            "model": backend.model if backend else "",
+            "model": backends[0]["model"] if backends else "",
+            "backends": backends,
             "documents": len(self.documents),
             "counts": dict(self.traces.counts),
             **self.tally.counts(),
@@ -280,19 +290,25 @@ class Session:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CLOSE_S)
         if self._setup is not None:
-            await _close(self._setup.engine, self._setup.backend)
+            await _close(self._setup.engine, self._setup.backends)
         self._on_close.close()
 
 
-def _backend_of(settings: Settings) -> object:
-    """What a backend is built from."""
-    return settings.backend, settings.backends.get(settings.backend)
+def _backends_of(settings: Settings) -> object:
+    """What the backends are built from."""
+    return [(name, settings.backends[name]) for name in settings.order]
 
 
-async def _close(engine: Engine, backend: Backend | None = None) -> None:
+def _described(backend: Backend, settings: Settings) -> dict[str, Any]:
+    kind = settings.backends[backend.name].kind
+    # `resting`: not asked for a while, because it failed
+    return {"name": backend.name, "kind": kind, "model": backend.model, "resting": getattr(backend, "open", False)}
+
+
+async def _close(engine: Engine, backends: Iterable[Backend] = ()) -> None:
     """Close in this order: requests in flight end before their connections do."""
     with suppress(TimeoutError):
         await asyncio.wait_for(engine.aclose(), _CLOSE_S)
-    if backend is not None:
+    for backend in backends:
         with suppress(TimeoutError):
             await asyncio.wait_for(backend.aclose(), _CLOSE_S)

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from lsp_server.settings import Settings, load
 _CODES = {
     Reason.NO_BACKEND: cli.USAGE,
     Reason.BACKEND_ERROR: cli.BACKEND_FAILURE,
+    Reason.BREAKER_OPEN: cli.BACKEND_FAILURE,
     Reason.TIMEOUT: cli.BACKEND_FAILURE,
 }
 _TIMES = ("debounced", "dispatched", "first_delta", "last_delta", "answered")
@@ -44,17 +45,18 @@ def command(arguments: argparse.Namespace) -> int:
         return cli.fail(str(error))
     if arguments.config and not arguments.config.is_file():
         return cli.fail(f"{arguments.config}: there is no such file")
-    settings, problems = load(arguments.config, [root], os.environ, None, backend=arguments.backend)
+    wanted = tuple(filter(None, arguments.backend.split(",")))
+    settings, problems = load(arguments.config, [root], os.environ, None, backend=wanted)
     tell(problems)
-    if arguments.backend not in ("", settings.backend):
+    if wanted not in ((), settings.order):
         return cli.USAGE  # told above
     with fds.take_stdout() as out:
         terminal = Terminal(out, explain=arguments.explain)
-        backend = compose.build_backend(settings, terminal)
-        if backend is None:
+        backends = compose.build_backends(settings, terminal)
+        if not backends:
             return cli.USAGE
         try:
-            answer = asyncio.run(_ask(settings, backend, context, terminal, stream=arguments.stream))
+            answer = asyncio.run(_ask(settings, backends, context, terminal, stream=arguments.stream))
         except BackendError as error:
             note(error.message)
             return cli.USAGE if error.kind is ErrorKind.SETTINGS else cli.BACKEND_FAILURE
@@ -75,13 +77,17 @@ def _context(arguments: argparse.Namespace, target: _place.Target) -> Completion
 
 
 async def _ask(
-    settings: Settings, backend: Backend, context: CompletionContext, terminal: Terminal, *, stream: bool
+    settings: Settings, backends: tuple[Backend, ...], context: CompletionContext, terminal: Terminal, *, stream: bool
 ) -> _Answer:
-    """Raises BackendError if the backend cannot be made ready."""
+    """Raises BackendError if the only backend cannot be made ready."""
     lines: list[str] = []
     traces = TraceLog(lines.append, clock=SystemClock())
-    async with aclosing(backend), aclosing(compose.build_engine(settings, backend, traces, terminal)) as engine:
-        await backend.prepare()
+    async with AsyncExitStack() as stack:
+        for backend in backends:
+            await stack.enter_async_context(aclosing(backend))
+        engine = await stack.enter_async_context(aclosing(compose.build_engine(settings, backends, traces, terminal)))
+        if len(backends) == 1:
+            await backends[0].prepare()
         trace = traces.begin("1", context.document.uri)
         outcome = await engine.complete(context, trace, _show_piece if stream else None)
         traces.finish(trace, outcome)
@@ -114,6 +120,8 @@ def _explain(trace: Mapping[str, Any]) -> None:
         return ", ".join(f"{name} {trace[name]}{unit}" for name in names if trace[name] is not None) or "unknown"
 
     note(f"prompt: {shown('shape', 'family')}")
+    failures = f" (failed: {', '.join(trace['failures'])})" if trace["failures"] else ""
+    note(f"backend: {trace['backend'] or 'none'}{failures}")
     note(f"tokens: {shown('prompt_tokens', 'reused_tokens', 'generated_tokens')}")
     note(f"times: {shown(*_TIMES, unit=' ms')}")
     note(f"{shown('reason', 'cache')}")

@@ -10,7 +10,7 @@ import platform
 import sys
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,8 +43,8 @@ class Report:
     files: tuple[tuple[str, bool], ...]
     sources: Mapping[str, str]
     problems: tuple[Problem, ...]
-    backend: dict[str, Any] | None  # None: none is chosen
-    built: bool  # False: its settings are wrong
+    backends: tuple[dict[str, Any], ...]  # in the order they are asked; empty: none is chosen
+    built: bool  # False: the settings of one are wrong
     checks: tuple[Check, ...]
 
     @property
@@ -61,7 +61,8 @@ class Report:
             "files": [{"path": path, "exists": exists} for path, exists in self.files],
             "sources": dict(self.sources),
             "problems": [asdict(problem) for problem in self.problems],
-            "backend": self.backend,
+            "backend": self.backends[0] if self.backends else None,
+            "backends": list(self.backends),
             "checks": [asdict(check) for check in self.checks],
             "ok": self.code == cli.DONE,
         }
@@ -72,8 +73,8 @@ class Report:
         lines += [f"  set   {path} ({source})" for path, source in self.sources.items()]
         lines += [f"  FAIL  {problem}" for problem in self.problems]
         lines += ["", "backend"]
-        if self.backend:
-            lines += [f"  {name}: {value}" for name, value in self.backend.items() if value]
+        for backend in self.backends:
+            lines += [f"  {name}: {value}" for name, value in backend.items() if value]
         lines += [_line(check) for check in self.checks]
         return "\n".join(lines)
 
@@ -89,8 +90,7 @@ def command(arguments: argparse.Namespace) -> int:
     files = [arguments.config or user_file(), *project_files([root])]
     with fds.take_stdout() as out:
         built, checks = _checks(settings)
-        chosen = settings.backends.get(settings.backend)
-        described = _describe(settings.backend, chosen) if chosen else None
+        described = tuple(_describe(name, settings.backends[name]) for name in settings.order)
         found = tuple((str(file), file.is_file()) for file in files)
         report = Report(found, settings.sources, problems, described, built, checks)
         Terminal(out).result(json.dumps(report.as_json()) if arguments.json else report.as_text())
@@ -113,16 +113,17 @@ def _describe(name: str, settings: BackendSettings) -> dict[str, Any]:
 
 
 def _checks(settings: Settings) -> tuple[bool, tuple[Check, ...]]:
-    """Whether the backend could be built, and what there is to say about it."""
+    """Whether all backends could be built, and what there is to say about them."""
     notices = _Notices()
-    backend = compose.build_backend(settings, notices)
-    checks = asyncio.run(_probe(backend)) if backend is not None else ()
-    return backend is not None, (*checks, *notices.checks.values())
+    backends = compose.build_backends(settings, notices)
+    checks = [check for backend in backends for check in asyncio.run(_probe(backend, alone=len(settings.order) == 1))]
+    return bool(backends) and len(backends) == len(settings.order), (*checks, *notices.checks.values())
 
 
-async def _probe(backend: Backend) -> tuple[Check, ...]:
+async def _probe(backend: Backend, *, alone: bool) -> tuple[Check, ...]:
     async with aclosing(backend):
         try:
-            return (await backend.probe()).checks
+            checks = (await backend.probe()).checks
         except BackendError as error:
-            return (Check(error.kind.value, ok=False, detail=error.message),)
+            checks = (Check(error.kind.value, ok=False, detail=error.message),)
+    return checks if alone else tuple(replace(check, name=f"{backend.name}: {check.name}") for check in checks)

@@ -62,7 +62,7 @@ class Desk:
         self.backend = ScriptedBackend(script=given if callable(given) else lambda _: given, capabilities=capabilities)
         settings = settings or EngineSettings(completion=CompletionSettings(**{"debounce_ms": 0, **completion}))
         self.engine = Engine(
-            self.backend if backend else None,
+            [self.backend] if backend else [],
             settings,
             traces=self.traces,
             clock=self.clock,

@@ -116,9 +116,11 @@ async def test_crlf_goes_out_as_lf_and_comes_back_on_every_line() -> None:
 async def test_errors_of_the_backend_become_reasons(kind: ErrorKind) -> None:
     desk = Desk([BackendError(kind, "what happened")])
     outcome = await desk.ask("⟦|⟧")
-    expected = Reason.TIMEOUT if kind is ErrorKind.TIMEOUT else Reason.BACKEND_ERROR
+    reasons = {ErrorKind.TIMEOUT: Reason.TIMEOUT, ErrorKind.BREAKER_OPEN: Reason.BREAKER_OPEN}
+    expected = reasons.get(kind, Reason.BACKEND_ERROR)
     assert outcome == NoSuggestion(expected, "what happened")
-    assert (f"backend:scripted:{kind.value}", "what happened", True) in desk.notices.seen
+    told = (f"backend:scripted:{kind.value}", "what happened", True) in desk.notices.seen
+    assert told is (kind is not ErrorKind.BREAKER_OPEN), "its cause was told before"
     assert reason(await desk.ask("⟦|⟧")) is expected  # a failure is never cached
 
 
@@ -304,7 +306,12 @@ async def test_the_guess_of_the_family_is_told_and_a_wrong_setting_too() -> None
     assert [(key, warning) for key, _, warning in desk.notices.seen] == [("family-guess:scripted", False)]
     notices = Notices()
     engine = Engine(
-        desk.backend, EngineSettings(), traces=desk.traces, family="qwen", clock=desk.clock, observer=notices
+        [desk.backend],
+        EngineSettings(),
+        traces=desk.traces,
+        families={"scripted": "qwen"},
+        clock=desk.clock,
+        observer=notices,
     )
     await engine.complete(context("⟦|⟧", trigger=Trigger.INVOKED), desk.traces.begin("1", "file:///a.py"))
     key, message, warning = notices.seen[0]

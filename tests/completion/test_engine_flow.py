@@ -176,6 +176,8 @@ async def test_the_trace_of_one_request() -> None:
         "uri_hash": record["uri_hash"],
         "reason": "shown",
         "cache": "miss",
+        "backend": "scripted",
+        "failures": [],
         "shape": "infill",
         "family": "unknown",
         "debounced": 100.0,

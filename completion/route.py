@@ -1,0 +1,147 @@
+"""One backend with all it takes to ask it: its prompts, its windows. Must not know which backend is asked when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from backends.base import Backend, BackendError, BackendRequest, ErrorKind, Shape, Usage
+from completion import postprocess
+from completion.plan import Plan, Planner, shape_of, shown
+from completion.prompt import Built
+from completion.prompt.families import UNMISTAKABLE
+from completion.settings import CompletionSettings
+from completion.stopping import Stream, stop_early
+from completion.trace import RequestTrace
+from completion.types import CompletionContext, RawCompletion, Reason, Trigger
+
+OnText = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, planned for one route."""
+
+    context: CompletionContext
+    settings: CompletionSettings
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    route: Route
+    plan: Plan
+    raw: RawCompletion
+
+    @property
+    def good(self) -> bool:
+        """Whether something of it would be shown."""
+        return not isinstance(finished(self.raw, self.plan), Reason)
+
+
+class Route:
+    def __init__(self, backend: Backend, planner: Planner) -> None:
+        self.backend = backend
+        self._planner = planner
+
+    @property
+    def name(self) -> str:
+        return self.backend.name
+
+    def plan(self, context: CompletionContext, settings: CompletionSettings) -> Plan:
+        return self._planner.plan(context, settings, self.backend.capabilities)
+
+    def forget(self, uri: str) -> None:
+        self._planner.forget(uri)
+
+    async def ask(self, asked: Asked, trace: RequestTrace, on_text: OnText) -> Answer:
+        """Ask; again with another shape of prompt, or with a smaller window, if the backend says that it needs that.
+
+        Raises BackendError.
+        """
+        trace.backend = self.name
+        await self.backend.prepare()
+        plan, capabilities = asked.plan, self.backend.capabilities
+        refused: frozenset[Shape] = frozenset()
+        shrunk = False
+        while True:
+            if plan.capabilities != capabilities or shrunk:
+                plan = self._planner.plan(asked.context, asked.settings, capabilities)
+            built = self._planner.build(plan, asked.context, self.backend.model)
+            request = _request(built, plan, asked)
+            try:
+                raw = await self._stream(request, built, plan, asked.settings.max_lines, trace, on_text)
+            except BackendError as error:
+                if trace.first_delta is not None:
+                    raise
+                if error.kind is ErrorKind.CONTEXT_TOO_LONG and not shrunk:
+                    self._planner.shrink()
+                    shrunk = True
+                elif error.kind in (ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED):
+                    refused |= {shape_of(request.prompt)}
+                else:
+                    raise
+                now = self.backend.capabilities
+                capabilities = replace(now, shapes=now.shapes - refused)
+                if not capabilities.shapes:
+                    raise
+            else:
+                return Answer(self, plan, raw)
+
+    async def _stream(
+        self,
+        request: BackendRequest,
+        built: Built,
+        plan: Plan,
+        max_lines: int,
+        trace: RequestTrace,
+        on_text: OnText,
+    ) -> RawCompletion:
+        trace.dispatched = trace.elapsed()
+        trace.shape, trace.family = shape_of(request.prompt).value, built.family
+        trace.prompt = shown(request.prompt) if trace.text else None
+        stream = stop_early(
+            _watched(self.backend.stream(request), trace),
+            terminators=built.terminators,
+            mends=built.mends,
+            block=plan.block,
+            max_lines=max_lines,
+            next_line=next((line for line in plan.window.suffix.split("\n")[1:] if line.strip()), ""),
+            lead=plan.window.lead,
+            reply=built.reply,
+        )
+        parts, finish, usage = [], None, Usage()
+        async with aclosing(stream):
+            async for delta in stream:
+                finish, usage = delta.finish or finish, delta.usage or usage
+                if delta.text:
+                    parts.append(delta.text)
+                    on_text(delta.text)
+        trace.count(usage)
+        text = postprocess.begin("".join(parts), postprocess.Around(plan.window, UNMISTAKABLE))
+        return RawCompletion(text, finish, usage)
+
+
+def finished(raw: RawCompletion, plan: Plan, typed: int = 0) -> str | Reason:
+    """What is shown of an answer of which `typed` code points stand before the cursor already."""
+    return postprocess.finish(raw.text, postprocess.Around(plan.window, UNMISTAKABLE), typed)
+
+
+def _request(built: Built, plan: Plan, asked: Asked) -> BackendRequest:
+    return BackendRequest(
+        built.prompt,
+        plan.max_tokens + built.spare_tokens,
+        asked.settings.temperature,
+        built.stops,
+        explicit=asked.context.trigger is Trigger.INVOKED,
+    )
+
+
+async def _watched(stream: Stream, trace: RequestTrace) -> Stream:
+    async with aclosing(stream):
+        async for delta in stream:
+            trace.last_delta = trace.elapsed()
+            if trace.first_delta is None:
+                trace.first_delta = trace.last_delta
+            yield delta
