@@ -276,7 +276,8 @@ class HttpBackend(ABC):
     ) -> ErrorKind:
         kind = self.error_kind(status, record, said, ask, streamed=streamed)
         if kind is ErrorKind.INFILL_UNSUPPORTED:
-            self._observer.notice(f"no-infill:{self._name}:{self.model}", self.cannot_infill().message)
+            key, message = f"no-infill:{self._name}:{self.model}", self.cannot_infill().message
+            self._observer.notice(key, message, warning=self.infill_warning)
         if kind is not None:
             return kind
         by_status = status_kind(status or 400, html=html)
@@ -290,6 +291,7 @@ class HttpBackend(ABC):
         message = f"{model} does not infill at this service. {self.infill_hint}".rstrip()
         return BackendError(ErrorKind.INFILL_UNSUPPORTED, message)
 
+    infill_warning = True  # whether a user should hear of it
     infill_hint = "The text behind the cursor is used as far as the model's family has a form for it."
 
     def _safe(self, said: str, ask: Ask, key: Key | None) -> str:
