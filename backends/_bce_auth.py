@@ -123,11 +123,10 @@ class TokenStore:
             )
         return outcome.value
 
-    def refused(self, token: str) -> bool:
-        """The service does not take this token. Return whether another can be had; one fetched since stays."""
+    def refused(self, token: str) -> None:
+        """The service does not take this token. One fetched since stays."""
         if token and token == self.current:
             self._task = None
-        return bool(token)
 
     async def aclose(self) -> None:
         if self._task is not None and not self._task.done():
