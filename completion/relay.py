@@ -37,7 +37,7 @@ class Relay:
             answer = await self._in_turn(routes, asked, trace, on_text)
         name = answer.route.name
         if name in self._replaced:
-            self._replaced.clear()
+            self._replaced.discard(name)
             self._observer.notice(f"answers-again:{name}", f"The backend {name} answers again.", warning=False)
         return answer
 
