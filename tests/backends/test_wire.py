@@ -1,12 +1,13 @@
-"""Golden files: the exact bytes of an answer, what was asked, and what the FFM backend makes of it.
+"""Golden files: the exact bytes of an answer, what was asked, and what the backend of a kind makes of it.
 
-`tests/golden/wire/ffm/NAME.http` is sent as it is, `NAME.toml` says the rest. Every case runs in one write and byte by
+`tests/golden/wire/KIND/NAME.http` is sent as it is, `NAME.toml` says the rest. Every case runs in one write and byte by
 byte, with the log at DEBUG, and fails if the key shows up anywhere.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import logging
 import tomllib
@@ -17,16 +18,33 @@ from typing import Any
 
 import pytest
 
-from backends.base import BackendError, BackendRequest, Delta, InfillPrompt, Piece, RawPrompt
+from backends import registry
+from backends.base import (
+    Backend,
+    BackendError,
+    BackendRequest,
+    ChatPrompt,
+    Delta,
+    File,
+    InfillPrompt,
+    Message,
+    Piece,
+    Prompt,
+    RawPrompt,
+    SilentObserver,
+)
+from backends.settings import BackendSettings
+from tests.backends.contract import kind_of
 from tests.services.raw import RawServer, raw_server
 
-FOLDER = Path(__file__).parent.parent / "golden" / "wire" / "ffm"
-CASES = sorted(path.stem for path in FOLDER.glob("*.toml"))
+FOLDER = Path(__file__).parent.parent / "golden" / "wire"
+CASES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.toml"))
 KEY = "canary-7f3a9c"
-ASK = {"prefix", "suffix", "raw", "max_tokens", "temperature", "stop", "parameters"}
+TEXTS = {"prefix", "suffix", "path", "language", "extra", "raw", "chat"}
+ASK = {*TEXTS, "max_tokens", "temperature", "stop", "parameters", "model"}
 WIRE = {"path", "headers", "absent_headers", "body"}
-GOOD = {"text", "deltas", "finish", "usage"}
-BAD = {"error", "status", "says", "never", "retry_after_s", "text"}
+GOOD = {"text", "deltas", "finish", "usage", "reused"}
+BAD = {"error", "status", "says", "never", "retry_after_s", "text", "shapes"}
 
 
 def load(text: str) -> dict[str, Any]:
@@ -48,10 +66,18 @@ def load(text: str) -> dict[str, Any]:
     return case
 
 
+def prompt_of(ask: dict[str, Any]) -> Prompt:
+    if "raw" in ask:
+        return RawPrompt((Piece(ask["raw"]),))
+    if "chat" in ask:
+        return ChatPrompt(tuple(Message(**message) for message in ask["chat"]))
+    extra = tuple(File(**file) for file in ask.get("extra", ()))
+    return InfillPrompt(ask["prefix"], ask["suffix"], ask.get("path"), None, extra, ask.get("language", ""))
+
+
 def request_of(ask: dict[str, Any]) -> BackendRequest:
-    prompt = RawPrompt((Piece(ask["raw"]),)) if "raw" in ask else InfillPrompt(ask["prefix"], ask["suffix"])
     return BackendRequest(
-        prompt, ask.get("max_tokens", 32), float(ask.get("temperature", 0.0)), tuple(ask.get("stop", ()))
+        prompt_of(ask), ask.get("max_tokens", 32), float(ask.get("temperature", 0.0)), tuple(ask.get("stop", ()))
     )
 
 
@@ -60,7 +86,7 @@ def check_wire(raw: RawServer, wire: dict[str, Any]) -> None:
     head, _, body = sent.decode("utf-8").partition("\r\n\r\n")
     first, *lines = head.split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-    assert headers["x-api-key"] == KEY
+    assert (headers.get("x-api-key") or headers["authorization"].removeprefix("Bearer ")) == KEY
     if "path" in wire:
         assert first == f"POST {wire['path']} HTTP/1.1"
     assert headers.items() >= wire.get("headers", {}).items()
@@ -77,10 +103,11 @@ def check_answer(deltas: list[Delta], expect: dict[str, Any]) -> None:
         assert "".join(delta.text for delta in deltas) == expect["text"]
     finish, usage = deltas[-1].finish, deltas[-1].usage
     assert finish is not None
-    assert usage is not None
     assert finish.value == expect.get("finish", finish.value)
     if "usage" in expect:
+        assert usage is not None
         assert [usage.prompt_tokens, usage.generated_tokens] == expect["usage"]
+        assert usage.reused_tokens == expect.get("reused")
 
 
 def check_error(error: BackendError, deltas: list[Delta], expect: dict[str, Any]) -> None:
@@ -97,11 +124,22 @@ def check_error(error: BackendError, deltas: list[Delta], expect: dict[str, Any]
         assert "".join(delta.text for delta in deltas) == expect["text"]
 
 
+def build(kind: str, url: str, ask: dict[str, Any]) -> Backend:
+    module, _, attribute = registry.KINDS[kind].partition(":")
+    settings = BackendSettings(
+        kind=kind,
+        url=url,
+        model=ask.get("model", kind_of(kind).model),
+        key_env="MIDFILL_TEST_KEY",
+        parameters=ask.get("parameters", {}),
+    )
+    built: Backend = getattr(importlib.import_module(module), attribute)("work", settings, SilentObserver())
+    return built
+
+
 @pytest.mark.parametrize("split", [0, 1])
 @pytest.mark.parametrize("name", CASES)
-async def test_wire(
-    name: str, split: int, make_ffm: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_wire(name: str, split: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     case = load((FOLDER / f"{name}.toml").read_text("utf-8"))
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MIDFILL_TEST_KEY", KEY)
@@ -110,16 +148,19 @@ async def test_wire(
     async with raw_server(
         (FOLDER / f"{name}.http").read_bytes(), split=split, ending=case.get("ending", "close")
     ) as raw:
-        backend = make_ffm(raw.url, parameters=case["ask"].get("parameters", {}))
+        backend = build(name.partition("/")[0], raw.url, case["ask"])
         try:
             async with asyncio.timeout(20), aclosing(backend.stream(request_of(case["ask"]))) as stream:
                 async for delta in stream:
                     deltas.append(delta)
         except BackendError as error:
             failed = error
+        await backend.aclose()
         if "error" in case["expect"]:
             assert failed
             check_error(failed, deltas, case["expect"])
+            if "shapes" in case["expect"]:
+                assert sorted(shape.value for shape in backend.capabilities.shapes) == case["expect"]["shapes"]
         else:
             assert failed is None
             check_answer(deltas, case["expect"])
@@ -130,7 +171,7 @@ async def test_wire(
 
 def test_every_answer_has_its_case_and_every_case_its_answer() -> None:
     assert CASES
-    assert sorted(path.stem for path in FOLDER.glob("*.http")) == CASES
+    assert sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.http")) == CASES
 
 
 @pytest.mark.parametrize(
