@@ -39,7 +39,10 @@ KEY_ENV = "MIDFILL_TEST_KEY"
 LOCAL = {"llama-cpp": "runs on this machine, without HTTP"}
 
 # What a kind cannot do, and so which cases it cannot have: kind -> ability -> why.
-WITHOUT: Mapping[str, Mapping[str, str]] = {}
+_TABBY = "Tabby answers whole, without a reason or counts"
+WITHOUT: Mapping[str, Mapping[str, str]] = {
+    "tabby": {"stream": _TABBY, "finish": _TABBY, "usage": _TABBY},
+}
 
 FILES = ("answers", "status", "bodies", "network")  # test_contract_*.py, in the table's order
 

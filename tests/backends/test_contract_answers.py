@@ -23,13 +23,18 @@ async def test_describes_itself(bench: Bench) -> None:
     await backend.prepare()
 
 
-@case("whole text, why it ended")
-async def test_text_and_finish(bench: Bench) -> None:
-    for reason, finish in (("length", Finish.LENGTH), ("stop", Finish.STOP)):
-        bench.service.reset(Answer(deltas=("return ", "a", "", " + b"), finish_reason=reason))
-        deltas = await bench.deltas()
-        assert "".join(delta.text for delta in deltas) == "return a + b"
-        assert [delta.finish for delta in deltas if delta.finish] == [deltas[-1].finish] == [finish]
+@case("whole text, one end")
+async def test_text_and_end(bench: Bench) -> None:
+    bench.service.reset(Answer(deltas=("return ", "a", "", " + b")))
+    deltas = await bench.deltas()
+    assert "".join(delta.text for delta in deltas) == "return a + b"
+    assert [delta.finish for delta in deltas if delta.finish] == [deltas[-1].finish] == [Finish.STOP]
+
+
+@case("ended by max_tokens", "finish")
+async def test_length(bench: Bench) -> None:
+    bench.service.reset(Answer(finish_reason="length"))
+    assert (await bench.deltas())[-1].finish is Finish.LENGTH
 
 
 @case("counts tokens", "usage")

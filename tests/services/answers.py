@@ -176,16 +176,18 @@ class Reply:
         return line(content)[:-1], "application/json"
 
     async def _chunks(self) -> AsyncGenerator[bytes | None, None]:
-        """The stream's bytes; None for RST."""
+        """The stream's bytes, never empty; None for RST."""
         answer, service, seen = self._answer, self._service, self._seen
         if begin := service.begin(answer, seen):
             yield begin
         normal, number = answer.final != "none" and not answer.stream_error, 0
-        async for text in self._texts():
-            if number == answer.reset_after:
-                yield None
-            number += 1
-            yield service.part(answer, seen, text, normal and number == len(answer.deltas))
+        async with aclosing(self._texts()) as texts:
+            async for text in texts:
+                if number == answer.reset_after:
+                    yield None
+                number += 1
+                if part := service.part(answer, seen, text, normal and number == len(answer.deltas)):
+                    yield part
         if number == answer.reset_after:
             yield None
         if answer.stream_error:
@@ -235,7 +237,7 @@ def _pieces(chunk: bytes, size: int) -> Iterator[bytes]:
 async def _alive(
     chunks: AsyncGenerator[bytes | None, None], ping_ms: float, ping: bytes
 ) -> AsyncGenerator[bytes | None, None]:
-    """The chunks, and a ping whenever none came for so long."""
+    """The chunks, which are not empty, and a ping whenever none came for so long."""
     asking = asyncio.ensure_future(_next(chunks))
     try:
         while True:
@@ -249,6 +251,8 @@ async def _alive(
             asking = asyncio.ensure_future(_next(chunks))
     finally:
         asking.cancel()
+        await asyncio.wait({asking})
+        await chunks.aclose()
 
 
 async def _next(chunks: AsyncGenerator[bytes | None, None]) -> bytes | None:
