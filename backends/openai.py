@@ -130,7 +130,7 @@ class OpenAIBackend(HttpBackend):
             return None
         if ask.shape is Shape.INFILL and status in (400, 422, 501) and "suffix" in said.lower():
             return ErrorKind.INFILL_UNSUPPORTED if self._lose(Shape.INFILL) else None
-        missing = status == 405 or (status == 404 and _NO_ROUTE.fullmatch(said.strip()))
+        missing = no_route(status, said)
         if status not in (400, 404, 405, 422, 501):
             return None
         if ask.shape is Shape.CHAT and (missing or _NO_CHAT.search(said)):
@@ -146,6 +146,7 @@ class OpenAIBackend(HttpBackend):
             return False
         _log.info("%s does not take %s", self._name, ", ".join(shape.value for shape in shapes))
         self._shapes = left or self.modes[""]
+        self._decided = self._decided and bool(left)
         return bool(left)
 
     def hint(self, kind: ErrorKind, ask: Ask) -> str:
@@ -172,8 +173,7 @@ class OpenAIBackend(HttpBackend):
         except BackendError as error:
             self._decided = error.kind in (ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED)
             return
-        self._decided = True
-        self._unsure = counted is None
+        self._decided, self._unsure = True, counted is None
         if counted is not None and counted < _LINES:
             self._lose(Shape.INFILL)
 
@@ -201,6 +201,11 @@ class OpenAIBackend(HttpBackend):
             return f"chat: the service does not complete text at {COMPLETIONS}"
         chat = ", for unknown families chat" if Shape.CHAT in self._shapes else ""
         return f"template{chat}: the service does not read `suffix`"
+
+
+def no_route(status: int | None, said: str) -> bool:
+    """Whether an error means that the service has no such route. Web pages say nothing about that."""
+    return status == 405 or (status == 404 and bool(_NO_ROUTE.fullmatch(said.strip())))
 
 
 def stops_of(stop: Sequence[str]) -> list[str]:

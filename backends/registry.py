@@ -23,6 +23,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "deepseek": "backends.deepseek:DeepseekBackend",
         "tgi": "backends.tgi:TgiBackend",
         "tabby": "backends.tabby:TabbyBackend",
+        "xinference": "backends.xinference:XinferenceBackend",
         "openai": "backends.openai:OpenAIBackend",
         "llama-cpp": "backends.llama_cpp:LlamaCppBackend",
     }

@@ -37,10 +37,20 @@ REPLY = Answer(deltas=("Here is the code:\n\n```py", "thon\n    return a + b\n",
 TEXT = "def add(a, b):\n    return "
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[OpenAIService]:
+    with OpenAIService() as service:
+        yield service
+
+
 @pytest.fixture
-def service() -> Iterator[OpenAIService]:
-    with OpenAIService() as running:
-        yield running
+def service(running: OpenAIService) -> OpenAIService:
+    """As its class says, whatever the test before made of it."""
+    for name in ("suffix", "routes_there", "chat_only", "tells_usage", "flat", "missing"):
+        running.__dict__.pop(name, None)
+    running.infills = True
+    running.reset()
+    return running
 
 
 @pytest.fixture
