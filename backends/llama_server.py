@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 
 from backends._errors import said_by
+from backends._one_model import OneModelBackend, name_in
 from backends._openai_wire import ChoiceReader, count_of, messages_of
-from backends._service import Ask, HttpBackend, Reader, source_of
+from backends._service import Ask, Reader, source_of
 from backends._sse import records_of
 from backends.base import (
     BackendError,
@@ -33,8 +34,10 @@ from backends.settings import BackendSettings
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
-class LlamaServerBackend(HttpBackend):
+class LlamaServerBackend(OneModelBackend):
     """The one model of a llama-server. `parameters` are fields of the request: `id_slot`, `samplers`, `top_k` …"""
+
+    about = "/props"
 
     def __init__(self, name: str, settings: BackendSettings, observer: Observer) -> None:
         """Opens nothing. Raises BackendError(SETTINGS)."""
@@ -49,8 +52,14 @@ class LlamaServerBackend(HttpBackend):
         """
         if self._infills:
             shapes = frozenset({Shape.INFILL})
-            return Capabilities(shapes, literal_text=True, extra_files=True, remote=self._http.remote)
-        return Capabilities(frozenset({Shape.RAW, Shape.CHAT}), remote=self._http.remote)
+            safe = Capabilities(shapes, literal_text=True, extra_files=True, remote=self._http.remote)
+            return replace(safe, context_tokens=self._context_tokens)
+        shapes = frozenset({Shape.RAW, Shape.CHAT})
+        return Capabilities(shapes, context_tokens=self._context_tokens, remote=self._http.remote)
+
+    def described(self, record: Mapping[str, Any]) -> tuple[str, int | None]:
+        slot = record.get("default_generation_settings")
+        return name_in(record.get("model_path")), count_of(slot, "n_ctx") if isinstance(slot, Mapping) else None
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt
@@ -67,8 +76,8 @@ class LlamaServerBackend(HttpBackend):
         return self._ask("/infill", {**texts, **body}, _Answer(), Shape.INFILL, request)
 
     def _ask(self, path: str, body: dict[str, Any], reader: Reader, shape: Shape, request: BackendRequest) -> Ask:
-        if self.model:
-            body["model"] = self.model  # for a router in front of several servers
+        if self._settings.model:
+            body["model"] = self._settings.model  # for a router in front of several servers
         body |= {"temperature": request.temperature, "stream": True}
         if stops := [text for text in request.stop if text]:
             body["stop"] = stops

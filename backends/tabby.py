@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from backends._one_model import OneModelBackend, name_in
 from backends._openai_wire import ChoiceReader
-from backends._service import Ask, HttpBackend, source_of
+from backends._service import Ask, source_of
 from backends.base import (
     BackendError,
     BackendRequest,
@@ -27,8 +28,10 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 SNIPPET_BYTES = 768  # of all snippets together; Tabby leaves out the first that goes beyond, and all behind it
 
 
-class TabbyBackend(HttpBackend):
+class TabbyBackend(OneModelBackend):
     """A Tabby server. `parameters` are fields of the request: `user`, `seed`, `debug_options` …"""
+
+    about = "/v1/health"
 
     def __init__(self, name: str, settings: BackendSettings, observer: Observer) -> None:
         """Opens nothing. Raises BackendError(SETTINGS)."""
@@ -37,6 +40,9 @@ class TabbyBackend(HttpBackend):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(frozenset({Shape.INFILL}), extra_files=True, remote=self._http.remote)
+
+    def described(self, record: Mapping[str, Any]) -> tuple[str, int | None]:
+        return name_in(record.get("model")), None
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt

@@ -9,8 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from backends._one_model import OneModelBackend, name_in
 from backends._openai_wire import ChoiceReader, count_of, messages_of
-from backends._service import Ask, HttpBackend, source_of
+from backends._service import Ask, source_of
 from backends.base import (
     BackendError,
     BackendRequest,
@@ -36,8 +37,10 @@ _KINDS = {
 }
 
 
-class TgiBackend(HttpBackend):
+class TgiBackend(OneModelBackend):
     """The one model of a TGI server. `parameters` are those of `/generate` (`top_k`, `seed` …), and `stream`."""
+
+    about = "/info"
 
     def __init__(self, name: str, settings: BackendSettings, observer: Observer) -> None:
         """Opens nothing. Raises BackendError(SETTINGS)."""
@@ -47,14 +50,18 @@ class TgiBackend(HttpBackend):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(frozenset({Shape.RAW, Shape.CHAT}), remote=self._http.remote)
+        shapes = frozenset({Shape.RAW, Shape.CHAT})
+        return Capabilities(shapes, context_tokens=self._context_tokens, remote=self._http.remote)
+
+    def described(self, record: Mapping[str, Any]) -> tuple[str, int | None]:
+        return name_in(record.get("model_id")), count_of(record, "max_total_tokens")
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt
         if isinstance(prompt, InfillPrompt):
             raise self.cannot_infill()
         if isinstance(prompt, ChatPrompt):
-            body: dict[str, Any] = {"model": self.model or "tgi", "messages": messages_of(prompt)}
+            body: dict[str, Any] = {"model": self._settings.model or "tgi", "messages": messages_of(prompt)}
             body |= {"stream": self._stream, **self._sampling(request, "max_tokens")}
             url = self._http.url("/v1/chat/completions")
             return Ask(url, body, ChoiceReader(), Shape.CHAT, source=source_of(prompt))

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -22,9 +23,18 @@ class LlamaServerService(LoopbackService):
     """Further values of `Answer.final`: "old": the fields and the in-stream errors of builds of before autumn 2025."""
 
     media_type = "text/event-stream"
+    loading = False
 
     def routes(self) -> list[BaseRoute]:
-        return [Route(path, self._complete, methods=["POST"]) for path in ("/infill", "/completion", CHAT)]
+        asked = [Route(path, self._complete, methods=["POST"]) for path in ("/infill", "/completion", CHAT)]
+        return [*asked, Route("/props", self._props, methods=["GET"])]
+
+    async def _props(self, request: Request) -> Response:
+        if self.loading:
+            return JSONResponse(self.error(503, "Loading model"), 503)
+        return JSONResponse(
+            {"model_path": f"/models/{MODEL}-q8_0.gguf", "default_generation_settings": {"n_ctx": 4096}}
+        )
 
     async def _complete(self, request: Request) -> ASGIApp:
         seen = await self.note(request)

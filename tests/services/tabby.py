@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -33,7 +34,13 @@ class TabbyService(LoopbackService):
     """Whatever fails is a 400 without a body, unless the script words it."""
 
     def routes(self) -> list[BaseRoute]:
-        return [Route("/v1/completions", self._complete, methods=["POST"])]
+        return [
+            Route("/v1/completions", self._complete, methods=["POST"]),
+            Route("/v1/health", self._health, methods=["GET"]),
+        ]
+
+    async def _health(self, request: Request) -> Response:
+        return JSONResponse({"model": f"some/{MODEL}", "device": "cuda", "version": {"git_describe": "v0.30"}})
 
     async def _complete(self, request: Request) -> ASGIApp:
         seen = await self.note(request)

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -21,7 +22,11 @@ class TgiService(LoopbackService):
     """Ends its answers with a special token. Checks a key as a proxy in front of it would."""
 
     def routes(self) -> list[BaseRoute]:
-        return [Route(path, self._generate, methods=["POST"]) for path in ("/generate", "/generate_stream", CHAT)]
+        asked = [Route(path, self._generate, methods=["POST"]) for path in ("/generate", "/generate_stream", CHAT)]
+        return [*asked, Route("/info", self._info, methods=["GET"])]
+
+    async def _info(self, request: Request) -> Response:
+        return JSONResponse({"model_id": f"some/{MODEL}", "max_input_tokens": 4095, "max_total_tokens": 4096})
 
     async def _generate(self, request: Request) -> ASGIApp:
         seen = await self.note(request)
