@@ -80,9 +80,9 @@ def name_of(record: Mapping[str, Any]) -> str:
 
 
 def kind_of(record: Mapping[str, Any]) -> ErrorKind | None:
-    """What the code of an error means; None if it has none that is known."""
+    """What the code of an error means; None if it has none, or a name that is not known."""
     number = record.get("error_code")
-    return CODES.get(number) if isinstance(number, int) else NAMES.get(name_of(record))
+    return CODES.get(number, ErrorKind.BAD_REQUEST) if isinstance(number, int) else NAMES.get(name_of(record))
 
 
 def records_of(response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]:

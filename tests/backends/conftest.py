@@ -14,6 +14,7 @@ from backends.ffm import FfmBackend
 from backends.settings import BackendSettings
 from tests.backends import contract
 from tests.backends.contract import Bench, Kind, Notices, kind_of
+from tests.backends.qianfan_desk import make_qianfan, qianfan, running_qianfan  # noqa: F401 - fixtures
 from tests.services.common import LoopbackService
 from tests.services.ffm import FfmService
 
