@@ -41,7 +41,7 @@ FOLDER = Path(__file__).parent.parent / "golden" / "wire"
 CASES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.toml"))
 KEY = "canary-7f3a9c"
 TEXTS = {"prefix", "suffix", "path", "language", "extra", "raw", "chat"}
-ASK = {*TEXTS, "max_tokens", "temperature", "stop", "parameters", "model"}
+ASK = {*TEXTS, "max_tokens", "temperature", "stop", "parameters", "model", "settings"}
 WIRE = {"path", "headers", "absent_headers", "body"}
 GOOD = {"text", "deltas", "finish", "usage", "reused"}
 BAD = {"error", "status", "says", "never", "retry_after_s", "text", "shapes"}
@@ -86,9 +86,11 @@ def check_wire(raw: RawServer, wire: dict[str, Any]) -> None:
     head, _, body = sent.decode("utf-8").partition("\r\n\r\n")
     first, *lines = head.split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-    assert (headers.get("x-api-key") or headers["authorization"].removeprefix("Bearer ")) == KEY
+    method, _, target = first.removesuffix(" HTTP/1.1").partition(" ")
+    path, _, query = target.partition("?access_token=")
+    assert (query or headers.get("x-api-key") or headers["authorization"].removeprefix("Bearer ")) == KEY
     if "path" in wire:
-        assert first == f"POST {wire['path']} HTTP/1.1"
+        assert (method, path) == ("POST", wire["path"])
     assert headers.items() >= wire.get("headers", {}).items()
     assert not headers.keys() & set(wire.get("absent_headers", ()))
     if "body" in wire:
@@ -132,6 +134,7 @@ def build(kind: str, url: str, ask: dict[str, Any]) -> Backend:
         model=ask.get("model", kind_of(kind).model),
         key_env="MIDFILL_TEST_KEY",
         parameters=ask.get("parameters", {}),
+        **ask.get("settings", {}),
     )
     built: Backend = getattr(importlib.import_module(module), attribute)("work", settings, SilentObserver())
     return built
