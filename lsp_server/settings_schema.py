@@ -207,7 +207,10 @@ PRIVACY: Mapping[str, Rule] = {
 }
 BACKEND: Mapping[str, Rule] = {
     "kind": Rule("str", "What speaks to the model: `ffm`, `llama-cpp` or another installed kind. Required"),
-    "url": Rule("url", "Base address of the service"),
+    "url": Rule(
+        "url",
+        "Base address of the service; empty: the usual one of `llama-server`, `ollama`, `mistral`, `deepseek`, `tabby`",
+    ),
     "model": Rule("str", "The model's name as the service knows it"),
     "key_env": Rule("env", "Environment variable that holds the key", secret=True),
     "key_command": Rule("strings", 'Command that prints the key, such as `["pass", "ffm"]`', secret=True),
