@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from backends.base import Backend, BackendError, Check
+from backends.base import Backend, BackendError, ChatPrompt, Check, InfillPrompt
 from backends.settings import BackendSettings
+from completion.prompt import Material, build
+from completion.prompt.families import choose
 from lsp_server import cli, compose, fds
 from lsp_server.commands._place import root_of
 from lsp_server.commands._terminal import Terminal
@@ -76,7 +78,15 @@ class Report:
         for backend in self.backends:
             lines += [f"  {name}: {value}" for name, value in backend.items() if value]
         lines += [_line(check) for check in self.checks]
-        return "\n".join(lines)
+        return "\n".join([*lines, "", self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        if self.code == cli.DONE:
+            return "All is well."
+        if any(check.ok and check.name.endswith("request") for check in self.checks):
+            return "Suggestions can be had. What is marked FAIL is missing or left out."
+        return "No suggestions until what is marked FAIL is put right."
 
 
 def _line(check: Check) -> str:
@@ -116,14 +126,35 @@ def _checks(settings: Settings) -> tuple[bool, tuple[Check, ...]]:
     """Whether all backends could be built, and what there is to say about them."""
     notices = _Notices()
     backends = compose.build_backends(settings, notices)
-    checks = [check for backend in backends for check in asyncio.run(_probe(backend, alone=len(settings.order) == 1))]
-    return bool(backends) and len(backends) == len(settings.order), (*checks, *notices.checks.values())
+    checks: list[Check] = []
+    for backend in backends:
+        found = asyncio.run(_probe(backend, settings.backends[backend.name].family, notices))
+        alone = len(settings.order) == 1
+        checks += found if alone else [replace(check, name=f"{backend.name}: {check.name}") for check in found]
+    said = {check.detail for check in checks}
+    more = [check for check in notices.checks.values() if check.detail not in said]
+    return bool(backends) and len(backends) == len(settings.order), (*checks, *more)
 
 
-async def _probe(backend: Backend, *, alone: bool) -> tuple[Check, ...]:
+async def _probe(backend: Backend, family: str, notices: _Notices) -> tuple[Check, ...]:
     async with aclosing(backend):
         try:
             checks = (await backend.probe()).checks
         except BackendError as error:
-            checks = (Check(error.kind.value, ok=False, detail=error.message),)
-    return checks if alone else tuple(replace(check, name=f"{backend.name}: {check.name}") for check in checks)
+            return (Check(error.kind.value, ok=False, detail=error.message),)
+        works = any(check.ok and check.name == "request" for check in checks)
+        return (*checks, Check("asked with", ok=True, detail=_asked(backend, family, notices))) if works else checks
+
+
+def _asked(backend: Backend, family_name: str, notices: _Notices) -> str:
+    """What the engine would send to a backend that was probed."""
+    family = choose(family_name, backend.model, notices)
+    match build(Material("a", "b", "python"), family, backend.capabilities).prompt:
+        case InfillPrompt():
+            return "the text on both sides of the cursor; the service forms the prompt"
+        case ChatPrompt():
+            return "a chat about the text on both sides of the cursor"
+        case _ if family.fim:
+            return f"the text on both sides of the cursor, in the form of the model family {family.name}"
+        case _:
+            return "the text before the cursor alone; if the model is trained to infill, set family"
