@@ -124,6 +124,7 @@ class Capabilities:
     literal_text: bool = False  # user text is tokenised without looking for special tokens
     extra_files: bool = False  # `InfillPrompt.extra` is used
     prefers_template: bool = False  # a raw prompt of the family's own form is better than an infill prompt
+    chats: bool = False  # whatever is asked, the answer may be worded as a chat model does: in fences, with the prefix
     context_tokens: int | None = None  # prompt and answer together; None: unknown
     remote: bool = True  # text leaves this machine
 

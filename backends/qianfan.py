@@ -112,7 +112,8 @@ class QianfanBackend(HttpBackend):
         shape = self._shape
         if self._api == "v1":
             shape = Shape.CHAT if self._route.startswith("chat/") else Shape.RAW
-        return Capabilities(shapes=frozenset({shape}), remote=self._http.remote)
+        # V2's models chat, also where they infill.
+        return Capabilities(shapes=frozenset({shape}), chats=self._api == "v2", remote=self._http.remote)
 
     async def prepare(self) -> None:
         """Finds the address of a V1 model that is known by its name only."""

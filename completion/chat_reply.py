@@ -39,7 +39,7 @@ PROSE = frozenset({"markdown", "plaintext", "latex", "tex", "restructuredtext", 
 class Reply:
     """What is needed to read a reply: the mark of the hole, and the text before it as the model saw it."""
 
-    marker: str
+    marker: str  # empty: none was put there
     prefix: str
     prose: bool = False  # the file is made of sentences: one is no sign that the model talks
 

@@ -43,9 +43,13 @@ def stop_early(
     """All of the steps below, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
 
     `mends` maps harmless forms of special tokens to the tokens; `next_line` follows the hole, `lead` stands before it;
-    `reply` says how to read the answer of a model that chats.
+    `reply` says how to read the answer of a model that chats, `reply.marker` being empty if no hole was marked.
     """
-    chat = (TakeCode(prose=reply.prose), Replace({reply.marker: ""}), DropEcho(reply.prefix)) if reply else ()
+    chat = (
+        (TakeCode(prose=reply.prose), Replace({reply.marker: ""} if reply.marker else {}), DropEcho(reply.prefix))
+        if reply
+        else ()
+    )
     steps: tuple[Step, ...] = (
         Replace(LINE_ENDS),
         # First cut, then mend: a mended token is the user's own.

@@ -68,7 +68,8 @@ def build(material: Material, family: Family, capabilities: Capabilities) -> Bui
         case None:
             raise BackendError(ErrorKind.SETTINGS, "This backend takes no shape of prompt that is formed here.")
     more = (file_stop,) if file_stop else ()
-    return Built(prompt, (*family.stops, *more), (*family.terminators, *more), sanitizer.broken, family.name)
+    reply = Reply("", clean.prefix, prose=clean.language_id in PROSE) if capabilities.chats else None
+    return Built(prompt, (*family.stops, *more), (*family.terminators, *more), sanitizer.broken, family.name, reply)
 
 
 def _shape(family: Family, capabilities: Capabilities) -> Shape | None:
