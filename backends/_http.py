@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import ipaddress
 import logging
+import os
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from backends._exchange import Exchange
 from backends.base import BackendError, ErrorKind
 from backends.settings import BackendSettings
 
@@ -163,7 +165,19 @@ class HttpClient:
         client = await self.ready()
         merged = httpx.Headers(headers)
         merged.update(self._headers)
-        return await client.send(client.build_request(method, url, headers=merged, content=body), stream=True)
+
+        async def once(exchange: Exchange) -> httpx.Response:
+            extensions = {"trace": exchange}
+            request = client.build_request(method, url, headers=merged, content=body, extensions=extensions)
+            return await client.send(request, stream=True)
+
+        exchange = Exchange(client)
+        try:
+            return await once(exchange)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+            if exchange.connected:
+                raise
+        return await once(Exchange(client))  # services close connections they have kept for long, without a word
 
     @asynccontextmanager
     async def within(self, deadline: float, url: httpx.URL, *, begun: bool = False) -> AsyncIterator[None]:
@@ -216,6 +230,7 @@ class HttpClient:
                 timeout=httpx.Timeout(None, connect=self._settings.connect_timeout_s),
                 limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
                 headers={"user-agent": "midfill"},
+                http2=self._base.scheme == "https",  # where the service offers it in the TLS handshake
             )
         except ImportError:
             hint = "A SOCKS proxy needs the package socksio: install httpx[socks] beside midfill."
@@ -225,17 +240,32 @@ class HttpClient:
             raise BackendError(ErrorKind.SETTINGS, f"{where} is not a proxy URL such as http://host:3128.") from None
 
     def _tls(self) -> ssl.SSLContext:
-        if self._settings.ca_file:
-            try:
-                return ssl.create_default_context(cafile=self._settings.ca_file)
-            except OSError as error:  # also ssl.SSLError
-                why = "holds no PEM certificate" if isinstance(error, ssl.SSLError) else error.strerror
-                raise BackendError(
-                    ErrorKind.SETTINGS, f"{self._path}.ca_file, {self._settings.ca_file}, cannot be used: {why}."
-                ) from None
-        if self._base.scheme == "http":
+        """Raises BackendError(SETTINGS)."""
+        if self._base.scheme == "http" and not self._settings.ca_file:
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and costs nothing
-        return httpx.create_ssl_context()
+        context = self._authorities()
+        certificate = self._settings.client_cert
+        if certificate:
+            try:
+                # The password is never asked for: a prompt would read the editor's messages.
+                context.load_cert_chain(certificate, self._settings.client_key or None, password="")
+            except OSError as error:  # also ssl.SSLError
+                files = " and ".join(filter(None, (certificate, self._settings.client_key)))
+                why = "no certificate and its key" if isinstance(error, ssl.SSLError) else error.strerror
+                raise BackendError(
+                    ErrorKind.SETTINGS, f"{self._path}.client_cert and client_key, {files}, cannot be used: {why}."
+                ) from None
+        return context
+
+    def _authorities(self) -> ssl.SSLContext:
+        """Trusts `ca_file`, else what SSL_CERT_FILE or SSL_CERT_DIR names, else the authorities httpx brings along."""
+        given = self._settings.ca_file
+        try:
+            return ssl.create_default_context(cafile=given) if given else httpx.create_ssl_context()
+        except OSError as error:  # also ssl.SSLError
+            why = "holds no PEM certificate" if isinstance(error, ssl.SSLError) else error.strerror
+            name = f"{self._path}.ca_file, {given}" if given else f"SSL_CERT_FILE, {os.environ.get('SSL_CERT_FILE')}"
+            raise BackendError(ErrorKind.SETTINGS, f"{name}, cannot be used: {why}.") from None
 
 
 async def read_text(response: httpx.Response, limit: int | None = None) -> str:
