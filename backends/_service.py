@@ -127,6 +127,10 @@ class HttpBackend(ABC):
         """What else a user can do about an HTTP error of this service; empty if nothing."""
         return ""
 
+    def pause_s(self, response: httpx.Response) -> float | None:
+        """How long the service wants to be left alone after an error, seconds; None if it does not say."""
+        return retry_after_s(response)
+
     def records(self, response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]:
         """The records of a streamed answer."""
         return records_of(response)
@@ -269,7 +273,7 @@ class HttpBackend(ABC):
         detail = f": {self._safe(said, ask, key)}" if said else " with a web page in place of an answer" if html else ""
         message = f"{shown_url(ask.url)} answered HTTP {status}{detail}."
         message = " ".join(filter(None, (message, advice(kind, status, key), self.hint(kind, ask))))
-        return BackendError(kind, message, status=status, retry_after_s=retry_after_s(response))
+        return BackendError(kind, message, status=status, retry_after_s=self.pause_s(response))
 
     def _kind(
         self, status: int | None, record: Mapping[str, Any], said: str, ask: Ask, *, streamed: bool, html: bool

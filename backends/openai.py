@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+import httpx
+
 from backends._errors import said_by, too_long
 from backends._openai_wire import ChoiceReader, finish_reason, messages_of
 from backends._service import Ask, HttpBackend, source_of
@@ -61,6 +63,9 @@ _NO_COMPLETION = re.compile(
 _NO_CHAT = re.compile(
     r"chat.?template|not\b.{0,30}\bchat (?:model|completions?|endpoint|api)|not support.{0,20}\bchat", re.I
 )
+
+_RESET = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")  # "6m0s", "120ms"
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 _FILTERED = "the content filter ended the answer"
 
@@ -149,6 +154,18 @@ class OpenAIBackend(HttpBackend):
         self._decided = self._decided and bool(left)
         return bool(left)
 
+    def pause_s(self, response: httpx.Response) -> float | None:
+        """`Retry-After`, or when the limit that was reached is lifted."""
+        told = super().pause_s(response)
+        if told is None and response.status_code == 429:
+            spent = [
+                what for what in ("requests", "tokens") if response.headers.get(f"x-ratelimit-remaining-{what}") == "0"
+            ]
+            told = max(
+                (_seconds(response.headers.get(f"x-ratelimit-reset-{what}", "")) for what in spent), default=None
+            )
+        return told
+
     def hint(self, kind: ErrorKind, ask: Ask) -> str:
         mode = self._settings.mode
         if mode and kind in (ErrorKind.BAD_REQUEST, ErrorKind.MODEL_NOT_FOUND):
@@ -206,6 +223,11 @@ class OpenAIBackend(HttpBackend):
 def no_route(status: int | None, said: str) -> bool:
     """Whether an error means that the service has no such route. Web pages say nothing about that."""
     return status == 405 or (status == 404 and bool(_NO_ROUTE.fullmatch(said.strip())))
+
+
+def _seconds(text: str) -> float:
+    """A duration as OpenAI writes it; 0 if it is none."""
+    return sum(float(number) * _UNITS[unit] for number, unit in _RESET.findall(text))
 
 
 def stops_of(stop: Sequence[str]) -> list[str]:

@@ -311,3 +311,22 @@ async def test_doctor_with_a_wrong_key(service: OpenAIService, make: Any, monkey
     checks = {check.name: check for check in (await make().probe()).checks}
     assert not checks["request"].ok
     assert checks["mode"].detail == "not known yet"
+
+
+@pytest.mark.parametrize(
+    ("headers", "pause_s"),
+    [
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}, 90.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1h0m0.5s"}, 3600.5),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms"}, 0.12),
+        ({"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "1m30s"}, None),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "9s", "retry-after": "2"}, 2.0),
+    ],
+)
+async def test_when_a_limit_is_lifted(
+    service: OpenAIService, make: Any, collect: Any, headers: dict[str, str], pause_s: float | None
+) -> None:
+    service.reset(Answer(status=429, detail="Rate limit reached", headers=headers))
+    with pytest.raises(BackendError) as caught:
+        await collect(make(), INFILL)
+    assert caught.value.retry_after_s == (pytest.approx(pause_s) if pause_s else None)
