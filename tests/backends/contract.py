@@ -1,7 +1,7 @@
 """The contract every backend over HTTP meets: its kinds, its cases, and the bench a case runs on.
 
 A case is a test marked with `@case`; it runs against the real loopback service of every kind that is able to have it.
-`table()` shows all of it, for docs/backends.md.
+`table()` shows all of it; `python -m tests.backends.contract` writes it to docs/backends.md.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import asyncio
 import functools
 import importlib
 import logging
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +48,7 @@ WITHOUT: Mapping[str, Mapping[str, str]] = {
 
 FILES = ("answers", "status", "bodies", "network")  # test_contract_*.py, in the table's order
 
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "backends.md"
 PREFIX, SUFFIX = "def add(a, b):\n    ", "\n\nadd(1, 2)\n"
 
 
@@ -201,5 +204,20 @@ def table() -> str:
     return "\n".join([*lines, "", *[f"- {note}" for note in notes]])
 
 
+def filled(page: str) -> str:
+    """docs/backends.md with the table as it should be."""
+    marks = r"(<!-- contract, made by tests/backends/contract\.py -->\n).*?(<!-- end -->)"
+    page, count = re.subn(marks, lambda match: f"{match[1]}\n{table()}\n\n{match[2]}", page, flags=re.DOTALL)
+    if count != 1:
+        raise ValueError(f"the page has {count} places for the table")
+    return page
+
+
 def _cell(why: str, reasons: list[str]) -> str:
     return f"n.a. {reasons.index(why) + 1}" if why else "ok"
+
+
+if __name__ == "__main__":
+    from tests.backends import contract  # the module that the cases register in, which this one is not
+
+    PAGE.write_text(contract.filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
