@@ -366,6 +366,8 @@ def _check(path: str, settings: BackendSettings, api: str) -> None:
         problem = "access_key_env is of no use without secret_key_env."
     elif settings.secret_key_env and not settings.access_key_env and not (plain and api == "v1"):
         problem = "secret_key_env is of no use without access_key_env" + (" or key_env." if api == "v1" else ".")
+    elif settings.mode not in _SHAPES:
+        problem = f"mode is {settings.mode!r}; allowed: {', '.join(filter(None, _SHAPES))}."
     elif not isinstance(settings.parameters.get("stream", True), bool):
         problem = f"parameters.stream is {settings.parameters['stream']!r}; allowed: true or false."
     if problem:

@@ -20,7 +20,7 @@ class BackendSettings:
     key_env: str = ""
     key_command: tuple[str, ...] = ()
     family: str = ""  # prompt family; empty: guessed from the model's name
-    mode: str = ""  # how `openai` and `xinference` ask; empty: found out by asking
+    mode: str = ""  # how `openai`, `qianfan` and `xinference` ask; empty: found out by asking
     timeout_s: float = 10.0  # overall deadline of one request
     connect_timeout_s: float = 5.0
     first_token_timeout_s: float = 0.0  # until the first text; 0: only `timeout_s` counts

@@ -217,7 +217,8 @@ BACKEND: Mapping[str, Rule] = {
     "family": Rule("str", "Prompt family of the model; empty: guessed from its name"),
     "mode": Rule(
         "choice",
-        "How `openai` (`suffix`, `template`, `chat`) and `xinference` (`code`, `template`, `chat`) ask; empty: found out",
+        "How `openai`, `qianfan` (both: `suffix`, `template`, `chat`) and `xinference` (`code`, `template`, `chat`) ask;"
+        " empty: found out",
         choices=("", "suffix", "template", "chat", "code"),
     ),
     "timeout_s": Rule("float", "Deadline of one request, s; 60 for `llama-cpp` if not set", 0.1, 600),

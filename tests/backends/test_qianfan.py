@@ -162,6 +162,7 @@ async def test_v2_an_error_at_the_begin_of_a_stream_goes_by_its_name(
         ({"secret_key_env": "S", "key_env": "K"}, "without access_key_env"),
         ({"secret_key_env": "S", "key_env": "", "api": "v1"}, "or key_env"),
         ({"parameters": {"stream": "no"}}, "parameters.stream"),
+        ({"mode": "code"}, "mode is 'code'"),
         ({"url": "ftp://x"}, "url"),
     ],
 )
