@@ -217,7 +217,7 @@ BACKEND: Mapping[str, Rule] = {
     "family": Rule("str", "Prompt family of the model; empty: guessed from its name"),
     "mode": Rule(
         "choice",
-        "How `openai`, `qianfan` (both: `suffix`, `template`, `chat`) and `xinference` (`code`, `template`, `chat`) ask;"
+        "How `openai`, `qianfan` (`suffix`, `template`, `chat`) and `xinference` (`code`, `template`, `chat`) ask;"
         " empty: found out",
         choices=("", "suffix", "template", "chat", "code"),
     ),
