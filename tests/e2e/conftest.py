@@ -93,3 +93,13 @@ def until(service: FfmService, **least: int) -> dict[str, int]:
 def script(service: FfmService, *texts: str, **fields: Any) -> None:
     """Answer with these texts, one delta per character; the last one for ever."""
     service.reset(*(Answer(deltas=tuple(text), **fields) for text in texts))
+
+
+def messages(client: LspClient) -> list[str]:
+    """All message boxes so far, taken."""
+    client.command("midfill.status")
+    found = [m for m in client.everything if m.get("method") == "window/showMessage"]
+    for message in found:
+        client.take(lambda each, wanted=message: each is wanted)  # type: ignore[misc]
+    client.everything = [m for m in client.everything if m not in found]
+    return [message["params"]["message"] for message in found]

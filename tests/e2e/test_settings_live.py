@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import KEY, Editor, script, settings, until
-from tests.lsp_client import LspClient
+from tests.e2e.conftest import KEY, Editor, messages, script, settings, until
 from tests.services.ffm import Answer, FfmService
 
 pytestmark = pytest.mark.e2e
@@ -16,16 +15,6 @@ pytestmark = pytest.mark.e2e
 URI = "file:///home/user/project/app.py"
 TEXT = "x = 1\ny = \n"
 AT = (1, 4)
-
-
-def messages(client: LspClient) -> list[str]:
-    """All message boxes so far, taken."""
-    client.command("midfill.status")
-    found = [m for m in client.everything if m.get("method") == "window/showMessage"]
-    for message in found:
-        client.take(lambda each, wanted=message: each is wanted)  # type: ignore[misc]
-    client.everything = [m for m in client.everything if m not in found]
-    return [message["params"]["message"] for message in found]
 
 
 def test_the_client_is_asked_for_settings_and_again_when_they_change(editor: Editor, ffm: FfmService) -> None:

@@ -94,6 +94,23 @@ def test_a_backend_failure(project: Path, service: FfmService) -> None:
     assert "midfill: no suggestion: backend-error" in done.stderr
 
 
+def test_several_backends(project: Path, service: FfmService) -> None:
+    with FfmService() as gone:
+        down = f'[backends.down]\nkind = "ffm"\nurl = "{gone.url}"\nmodel = "codellama-7b"\n'
+    with (project / "work.toml").open("a") as file:
+        file.write(down)
+    done = complete(project, "--backend", "down,work", "--explain")
+    assert (done.returncode, done.stdout) == (0, "a + b\n")
+    assert "midfill: backend: work (failed: down:unreachable)" in done.stderr.split("\n")
+    assert "cannot be reached" in done.stderr
+    assert "Until it answers again, the backend work is asked." in done.stderr
+    done = complete(project, "--backend", "down,wrk")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'backend: "wrk" is not one of "work", "down" (--backend)' in done.stderr
+    done = complete(project, "--backend", "down")
+    assert (done.returncode, done.stdout) == (3, "")
+
+
 def test_a_missing_key(project: Path, service: FfmService) -> None:
     done = complete(project, env={"WORK_KEY": ""})
     assert (done.returncode, done.stdout, service.log) == (2, "", [])

@@ -80,6 +80,22 @@ def test_no_service_there(tmp_path: Path) -> None:
     assert [check["name"] for check in report["checks"] if not check["ok"]] == ["request"]
 
 
+def test_all_backends_of_a_list_are_asked(tmp_path: Path, service: FfmService) -> None:
+    with FfmService() as gone:
+        down = f'[backends.down]\nkind = "ffm"\nurl = "{gone.url}"\nmodel = "m"\n'
+    file = tmp_path / "list.toml"
+    text = Path(configured(tmp_path, service.url)).read_text()
+    file.write_text('backend = ["work", "down"]\n' + text + down)
+    done = midfill("doctor", "--config", str(file), cwd=tmp_path, env={"WORK_KEY": KEY})
+    assert done.returncode == 3
+    assert "ok    work: request: " in done.stdout
+    assert "FAIL  down: request: " in done.stdout
+    done = midfill("doctor", "--json", "--config", str(file), cwd=tmp_path, env={"WORK_KEY": KEY})
+    report = json.loads(done.stdout)
+    assert [backend["name"] for backend in report["backends"]] == ["work", "down"]
+    assert report["backend"] == report["backends"][0]
+
+
 def test_a_kind_that_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('[backends.a]\nkind = "nope"\n')
     done = midfill("doctor", "--config", "a.toml", cwd=tmp_path)

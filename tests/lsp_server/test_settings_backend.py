@@ -89,3 +89,64 @@ def test_command_line_wins(tmp_path: Path) -> None:
     assert (settings.backend, problems) == ("home", ())
     settings, problems = load(tmp_path / "c.toml", [], {}, None, backend="nope")
     assert (settings.backend, only(problems).source) == ("work", "--backend")
+
+
+@pytest.mark.parametrize(
+    ("text", "env", "client"),
+    [
+        ('backend = ["work", "home"]\n', {}, {}),
+        ('backend = ["work", "home", "work", ""]\n', {}, {}),
+        ("", {"MIDFILL_BACKEND": '["work", "home"]'}, {}),
+        ('backend = "home"\n', {}, {"backend": ["work", "home"]}),
+    ],
+)
+def test_a_list_is_an_order(tmp_path: Path, text: str, env: dict[str, str], client: dict[str, object]) -> None:
+    settings, problems = read(tmp_path, text + TWO, env=env, client=client)
+    assert (settings.order, settings.backend, problems) == (("work", "home"), "work", ())
+
+
+@pytest.mark.parametrize("value", ["3", '["work", 3]', "[[]]"])
+def test_what_is_no_name_is_refused(tmp_path: Path, value: str) -> None:
+    settings, problems = read(tmp_path, f"backend = {value}\n" + WORK)
+    assert settings.order == ("work",)
+    assert "is not a name or a list of names" in str(only(problems))
+
+
+@pytest.mark.usefixtures("_without_local")
+def test_a_wrong_name_in_a_list_is_left_out(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, 'backend = ["home", "wrk", "work"]\n' + TWO)
+    assert settings.order == ("home", "work")
+    assert only(problems).found == '"wrk"'
+    settings, problems = read(tmp_path, 'backend = "home"\n' + TWO, client={"backend": ["wrk", "local"]})
+    assert settings.order == ("home",)
+    assert [problem.found for problem in problems] == ['"wrk"', '"local"']
+
+
+@pytest.mark.usefixtures("_with_local")
+def test_local_may_be_the_last_resort(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, 'backend = ["work", "local"]\nhedge_ms = 250\n' + WORK)
+    assert (settings.order, settings.backends["local"].kind, problems) == (("work", "local"), "llama-cpp", ())
+    assert settings.engine.hedge_ms == 250
+    assert read(tmp_path, client={"hedgeMs": 7})[0].engine.hedge_ms == 7
+    assert read(tmp_path, WORK)[0].engine.hedge_ms == 0
+
+
+def test_a_project_chooses_neither_backends_nor_hedging(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, 'backend = "home"\n' + TWO, 'backend = ["work"]\nhedge_ms = 1\n')
+    assert (settings.order, settings.engine.hedge_ms) == (("home",), 0)
+    assert [problem.path for problem in problems] == ["backend", "hedge_ms"]
+
+
+def test_command_line_may_name_several(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('backend = "work"\n' + TWO)
+    settings, problems = load(tmp_path / "c.toml", [], {}, None, backend=("home", "work"))
+    assert (settings.order, problems) == (("home", "work"), ())
+
+
+def test_certificates_are_paths_beside_the_file(tmp_path: Path) -> None:
+    more = 'client_cert = "me.pem"\nclient_key = "me.key"\nfirst_token_timeout_s = 1.5\n'
+    settings, problems = read(tmp_path, WORK + more)
+    assert problems == ()
+    work = settings.backends["work"]
+    assert (work.client_cert, work.client_key) == (str(tmp_path / "me.pem"), str(tmp_path / "me.key"))
+    assert work.first_token_timeout_s == 1.5
