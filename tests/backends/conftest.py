@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from backends.base import BackendRequest, Delta, InfillPrompt
 from backends.ffm import FfmBackend
 from backends.settings import BackendSettings
 from tests.backends import contract
-from tests.backends.contract import Bench, Kind, Notices, kind_of
+from tests.backends.contract import Bench, Kind, Notices, bench_for, kind_of
 from tests.backends.qianfan_desk import make_qianfan, qianfan, running_qianfan  # noqa: F401 - fixtures
 from tests.services.common import LoopbackService
 from tests.services.ffm import FfmService
@@ -53,11 +52,8 @@ async def bench(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> AsyncIterator[Bench]:
-    monkeypatch.setenv(contract.KEY_ENV, contract.KEY)
-    caplog.set_level(logging.DEBUG)
-    kind[1].reset()
-    async with AsyncExitStack() as stack:
-        yield Bench(*kind, caplog, capfd, stack)
+    async with bench_for(*kind, caplog, capfd, monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import functools
 import importlib
 import logging
 import re
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,21 +58,23 @@ class Kind:
     service: type[LoopbackService]
     model: str
     settings: Mapping[str, Any]
+    target: str  # "module:Class" of the backend
 
 
 @dataclass(frozen=True)
 class Case:
     needs: tuple[str, ...]  # abilities
     file: str  # of FILES
+    run: Callable[[Bench], Coroutine[Any, Any, None]]
 
 
-CASES: dict[str, Case] = {}  # by name; filled by `@case`
+CASES: dict[str, Case] = {}  # by name; filled by `@case`; `cases()` has all
 
 
-def kind_of(name: str) -> Kind:
-    """By the convention that tests/services/common.py tells."""
+def kind_of(name: str, target: str = "") -> Kind:
+    """By the convention that tests/services/common.py tells. `target`: of a kind that is not in the registry."""
     module = importlib.import_module(f"tests.services.{name.replace('-', '_')}")
-    return Kind(name, module.Service, module.MODEL, module.SETTINGS)
+    return Kind(name, module.Service, module.MODEL, module.SETTINGS, target or registry.KINDS[name])
 
 
 def kinds() -> list[str]:
@@ -84,21 +86,27 @@ def lacking(kind: str, needs: tuple[str, ...]) -> str:
     return next((why for ability, why in WITHOUT.get(kind, {}).items() if ability in needs), "")
 
 
-def case(name: str, *needs: str) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Any]:
-    """Make a test that takes `bench` a case of the contract. After it the next request works, and no key shows."""
+def case(name: str, *needs: str) -> Callable[[Callable[[Bench], Coroutine[Any, Any, None]]], Any]:
+    """Make a test of `bench` a case of the contract. After it the next request works, and no key shows."""
 
-    def made(body: Callable[..., Coroutine[Any, Any, None]]) -> Any:
-        CASES[name] = Case(needs, body.__module__.rpartition("_")[2])
-
+    def made(body: Callable[[Bench], Coroutine[Any, Any, None]]) -> Any:
         @functools.wraps(body)
-        async def test(bench: Bench, **fixtures: Any) -> None:
-            await body(bench=bench, **fixtures)
+        async def test(bench: Bench) -> None:
+            await body(bench)
             await bench.afterwards()
 
+        CASES[name] = Case(needs, body.__module__.rpartition("_")[2], test)
         able = [kind for kind in kinds() if not lacking(kind, needs)]
         return pytest.mark.parametrize("kind", able, indirect=True)(test)
 
     return made
+
+
+def cases() -> dict[str, Case]:
+    """All of them, in the table's order."""
+    for name in FILES:
+        importlib.import_module(f"tests.backends.test_contract_{name}")
+    return dict(sorted(CASES.items(), key=lambda item: FILES.index(item[1].file)))
 
 
 class Notices:
@@ -122,13 +130,14 @@ class Bench:
     service: LoopbackService
     caplog: pytest.LogCaptureFixture
     capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
     stack: AsyncExitStack
     notices: Notices = field(default_factory=Notices)
     errors: list[BackendError] = field(default_factory=list)
 
     def build(self, **settings: Any) -> Backend:
-        """A backend as the registry names it, with nothing around it that would ask again."""
-        module, _, attribute = registry.KINDS[self.kind.name].partition(":")
+        """A backend as it is, with nothing around it that would ask again."""
+        module, _, attribute = self.kind.target.partition(":")
         defaults = {"url": self.service.url, "model": self.kind.model, "key_env": KEY_ENV, **self.kind.settings}
         chosen = BackendSettings(kind=self.kind.name, **(defaults | settings))
         backend: Backend = getattr(importlib.import_module(module), attribute)("work", chosen, self.notices)
@@ -172,6 +181,22 @@ class Bench:
         assert not [r for r in self.caplog.records if r.levelno > logging.DEBUG and "add(" in r.getMessage()]
 
 
+@asynccontextmanager
+async def bench_for(
+    kind: Kind,
+    service: LoopbackService,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Bench]:
+    """A bench with the key set and all logs kept."""
+    monkeypatch.setenv(KEY_ENV, KEY)
+    caplog.set_level(logging.DEBUG)
+    service.reset()
+    async with AsyncExitStack() as stack:
+        yield Bench(kind, service, caplog, capfd, monkeypatch, stack)
+
+
 def request_for(backend: Backend) -> BackendRequest:
     """The question of all cases, in the shape that the backend likes best."""
     shapes = backend.capabilities.shapes
@@ -192,11 +217,9 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
 
 def table() -> str:
     """Kind x case in Markdown: "ok", or a letter whose line below says why the kind cannot have the case."""
-    for name in FILES:
-        importlib.import_module(f"tests.backends.test_contract_{name}")
     names, reasons = kinds(), list(dict.fromkeys(why for lacks in WITHOUT.values() for why in lacks.values()))
     lines = [f"| case | {' | '.join(f'`{name}`' for name in names)} |", "|---" * (len(names) + 1) + "|"]
-    for title, case_ in sorted(CASES.items(), key=lambda item: FILES.index(item[1].file)):
+    for title, case_ in cases().items():
         cells = [_cell(lacking(name, case_.needs), reasons) for name in names]
         lines.append(f"| {title} | {' | '.join(cells)} |")
     notes = [f"n.a. {number}: {why}." for number, why in enumerate(reasons, 1)]

@@ -9,7 +9,7 @@ import pytest
 
 from backends import registry
 from lsp_server.settings import load
-from tests.backends.contract import CASES, LOCAL, PAGE, WITHOUT, Notices, filled, kind_of, kinds, table
+from tests.backends.contract import LOCAL, PAGE, WITHOUT, Notices, cases, filled, kind_of, kinds, table
 
 
 def test_every_kind_has_a_service() -> None:
@@ -21,8 +21,7 @@ def test_every_kind_has_a_service() -> None:
 
 
 def test_what_a_kind_is_without_concerns_cases() -> None:
-    table()
-    needed = {need for case in CASES.values() for need in case.needs}
+    needed = {need for case in cases().values() for need in case.needs}
     assert WITHOUT.keys() <= set(kinds())
     assert {ability for lacks in WITHOUT.values() for ability in lacks} <= needed
 
@@ -32,7 +31,7 @@ def test_the_table() -> None:
     shown = table()
     print(shown)
     lines = shown.split("\n")
-    assert len([line for line in lines if line.startswith("| ")]) == len(CASES) + 1
+    assert len([line for line in lines if line.startswith("| ")]) == len(cases()) + 1
     assert all(f"`{name}`" in lines[0] for name in kinds())
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-import pytest
-
 from backends.base import BackendRequest, ErrorKind, Finish
 from tests.backends.contract import KEY, KEY_ENV, Bench, cancelled, case, request_for
 from tests.services.common import Answer
@@ -120,16 +118,16 @@ async def test_aclosing(bench: Bench) -> None:
 
 
 @case("a wrong key", "key")
-async def test_wrong_key(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_ENV, "wrong" + KEY[5:])
+async def test_wrong_key(bench: Bench) -> None:
+    bench.monkeypatch.setenv(KEY_ENV, "wrong" + KEY[5:])
     error = await bench.fails(ErrorKind.AUTH, KEY_ENV, backend=bench.build())
     assert KEY[6:] not in error.message
-    monkeypatch.setenv(KEY_ENV, KEY)
+    bench.monkeypatch.setenv(KEY_ENV, KEY)
 
 
 @case("a key that is not set: nothing is sent")
-async def test_unset_key(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(KEY_ENV)
+async def test_unset_key(bench: Bench) -> None:
+    bench.monkeypatch.delenv(KEY_ENV)
     await bench.fails(ErrorKind.SETTINGS, KEY_ENV, backend=bench.build())
     assert bench.service.log == []
-    monkeypatch.setenv(KEY_ENV, KEY)
+    bench.monkeypatch.setenv(KEY_ENV, KEY)
