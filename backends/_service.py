@@ -38,7 +38,7 @@ from backends.base import (
     RawPrompt,
     Shape,
 )
-from backends.keys import Key, KeySource
+from backends.keys import Key, KeySource, checked_key
 from backends.settings import BackendSettings
 
 _NONE_LEFT: dict[str, Any] = {}
@@ -91,6 +91,10 @@ class HttpBackend(ABC):
         settings = self._settings
         parts = [settings.kind, shown_url(self._http.url("")), self.model, dict(settings.parameters)]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+    def use_key(self, value: str, source: str) -> None:
+        """Take a key that a program gives, in place of the settings' own. Raises BackendError(SETTINGS)."""
+        self._keys = KeySource(self._settings, given=checked_key(value, source))
 
     # The dialect ------------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ def read_variable(name: str, meaning: str) -> Key:
     value = os.environ.get(name, "")
     if not value.strip():
         raise BackendError(ErrorKind.SETTINGS, f"The {source} is not set: it should hold {meaning}.")
-    return _checked(value, source)
+    return checked_key(value, source)
 
 
 def _from_command(command: tuple[str, ...]) -> Key:
@@ -72,10 +72,11 @@ def _from_command(command: tuple[str, ...]) -> Key:
         raise BackendError(
             ErrorKind.SETTINGS, f"{source} failed with exit code {done.returncode}; run it in a terminal."
         )
-    return _checked(done.stdout.decode("utf-8", "replace"), source)
+    return checked_key(done.stdout.decode("utf-8", "replace"), source)
 
 
-def _checked(value: str, source: str) -> Key:
+def checked_key(value: str, source: str) -> Key:
+    """Raises BackendError(SETTINGS) for what cannot be a key."""
     value = value.strip()
     if not value:
         raise BackendError(ErrorKind.SETTINGS, f"{source} gave an empty API key.")
@@ -90,13 +91,17 @@ def _checked(value: str, source: str) -> Key:
 class KeySource:
     """One backend's key: resolved at first use, then kept; concurrent requests share one run of the command."""
 
-    def __init__(self, settings: BackendSettings) -> None:
+    def __init__(self, settings: BackendSettings, *, given: Key | None = None) -> None:
+        """`given` is a key that needs no looking up."""
         self._settings = settings
+        self._given = given
         self._outcome: asyncio.Future[Key | BackendError | None] | None = None
         self._since = 0.0  # when the outcome was asked for, seconds of the loop's clock
 
     async def get(self) -> Key | None:
         """Raises BackendError(SETTINGS). A cancelled caller does not stop the command: the next request has its key."""
+        if self._given is not None:
+            return self._given
         if not self._settings.key_command:
             return resolve_key(self._settings)
         now = asyncio.get_running_loop().time()

@@ -1,0 +1,279 @@
+"""Any backend as an LLM of LangChain (langchain-core 1.x). Knows no editor; imported by nothing of midfill.
+
+from backends.langchain import MidfillLLM
+llm = MidfillLLM(base_url="https://host/api", model="qwen2.5-coder-7b-32k", ffm_api_key="…")
+llm.invoke("def add(a, b):\\n    return <FILL_ME>\\n")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import aclosing
+from functools import cached_property
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models.llms import BaseLLM
+from langchain_core.outputs import Generation, GenerationChunk, LLMResult
+from pydantic import ConfigDict, Field, PrivateAttr, SecretStr
+
+from backends import registry
+from backends._service import HttpBackend
+from backends.base import (
+    Backend,
+    BackendError,
+    BackendRequest,
+    ChatPrompt,
+    Delta,
+    ErrorKind,
+    InfillPrompt,
+    Message,
+    Piece,
+    Prompt,
+    RawPrompt,
+    Shape,
+    SilentObserver,
+)
+from backends.settings import BackendSettings
+
+T = TypeVar("T")
+
+MARKER = "<FILL_ME>"  # where a prompt holds it once, the model infills
+_SAMPLING = ("top_k", "top_p", "frequence_penalty")  # FFM's own names; sent to other kinds only if they were set
+
+
+class MidfillLLM(BaseLLM):
+    """An LLM over one backend. A prompt with one `<FILL_ME>` is infilled, any other is continued.
+
+    Sync calls run on a loop of their own in a thread, so they work where an event loop runs already, too. Raises
+    BackendError.
+    """
+
+    model_config = ConfigDict(extra="forbid", ignored_types=(cached_property,))
+
+    kind: str = "ffm"
+    base_url: str = ""
+    model: str = ""
+    temperature: float = 1.0
+    top_k: int = 50
+    top_p: float = 1.0
+    max_new_tokens: int = Field(default=350, gt=0)
+    frequence_penalty: float = 1.0
+    stop: list[str] | None = None
+    ffm_api_key: SecretStr | None = None  # None: the variable named by `key_env`, if there is one
+    key_env: str = ""
+    timeout_s: float = 60.0
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)  # further parameters of the service
+
+    _backends: WeakKeyDictionary[asyncio.AbstractEventLoop, Backend] = PrivateAttr(default_factory=WeakKeyDictionary)
+
+    @property
+    def _llm_type(self) -> str:
+        return f"midfill-{self.kind}"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        names = ("kind", "base_url", "model", "temperature", *_SAMPLING, "max_new_tokens", "stop")
+        return {**{name: getattr(self, name) for name in names}, **self.model_kwargs}
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        return {"ffm_api_key": "FFM_API_KEY"}
+
+    def _generate(
+        self,
+        prompts: list[str],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> LLMResult:
+        future = asyncio.run_coroutine_threadsafe(self._agenerate(prompts, stop, **kwargs), self._loop)
+        return _waited(future)
+
+    async def _agenerate(
+        self,
+        prompts: list[str],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> LLMResult:
+        answers = await asyncio.gather(*[self._whole(prompt, stop, kwargs) for prompt in prompts])
+        usage = {
+            name: sum((answer.generation_info or {}).get("token_usage", {}).get(name, 0) for answer in answers)
+            for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+        }
+        output = {"token_usage": usage, "model_name": self.model}
+        return LLMResult(generations=[[answer] for answer in answers], llm_output=output)
+
+    def _stream(
+        self,
+        prompt: str,
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[GenerationChunk]:
+        chunks = self._chunks(prompt, stop, kwargs)
+        try:
+            while (chunk := _waited(asyncio.run_coroutine_threadsafe(_next(chunks), self._loop))) is not None:
+                if run_manager:
+                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
+        finally:
+            asyncio.run_coroutine_threadsafe(chunks.aclose(), self._loop).result()
+
+    async def _astream(
+        self,
+        prompt: str,
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[GenerationChunk]:
+        async with aclosing(self._chunks(prompt, stop, kwargs)) as chunks:
+            async for chunk in chunks:
+                if run_manager:
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
+
+    async def _whole(self, prompt: str, stop: list[str] | None, options: dict[str, Any]) -> Generation:
+        parts, info = [], None
+        async with aclosing(self._chunks(prompt, stop, options)) as chunks:
+            async for chunk in chunks:
+                parts.append(chunk.text)
+                info = chunk.generation_info or info
+        return Generation(text="".join(parts), generation_info=info)
+
+    async def _chunks(
+        self, prompt: str, stop: list[str] | None, options: dict[str, Any]
+    ) -> AsyncGenerator[GenerationChunk, None]:
+        this = self if not options else self.model_copy(update=self._checked(options))
+        backend = self._backend(this)
+        stops = tuple(stop or this.stop or ())
+        try:
+            await backend.prepare()
+            asked = _formed(prompt, backend.capabilities.shapes)
+            request = BackendRequest(asked, this.max_new_tokens, this.temperature, stops)
+            held = Held(stops)
+            async with aclosing(backend.stream(request)) as deltas:
+                async for delta in deltas:
+                    text, met = held.feed(delta.text, last=delta.finish is not None)
+                    info = _info(delta) if delta.finish or met else None
+                    if text or info:
+                        yield GenerationChunk(text=text, generation_info=info)
+                    if met:
+                        return
+        finally:
+            if this is not self:
+                await backend.aclose()
+
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of one call are fields of the class; any others are the service's."""
+        own = {name: value for name, value in options.items() if name in type(self).model_fields}
+        more = {name: value for name, value in options.items() if name not in own}
+        return {**own, "model_kwargs": {**self.model_kwargs, **more}}
+
+    def _backend(self, this: MidfillLLM) -> Backend:
+        """One per event loop, as its connections belong to the loop; one of its own for a call with options."""
+        if this is not self:
+            return this._built()
+        loop = asyncio.get_running_loop()
+        if loop not in self._backends:
+            self._backends[loop] = self._built()
+        return self._backends[loop]
+
+    def _built(self) -> Backend:
+        always = self.kind == "ffm"
+        sampling = {name: getattr(self, name) for name in _SAMPLING if always or name in self.model_fields_set}
+        settings = BackendSettings(
+            kind=self.kind,
+            url=self.base_url,
+            model=self.model,
+            key_env=self.key_env,
+            timeout_s=self.timeout_s,
+            parameters={**sampling, **self.model_kwargs},
+        )
+        backend = registry.create("langchain", settings, SilentObserver())
+        if self.ffm_api_key is not None and isinstance(backend, HttpBackend):
+            backend.use_key(self.ffm_api_key.get_secret_value(), "the argument ffm_api_key")
+        return backend
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop."""
+        backend = self._backends.pop(asyncio.get_running_loop(), None)
+        if backend is not None:
+            await backend.aclose()
+
+    def close(self) -> None:
+        """Close the connections of sync calls."""
+        asyncio.run_coroutine_threadsafe(self.aclose(), self._loop).result()
+
+    @cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="midfill-langchain", daemon=True).start()
+        return loop
+
+
+class Held:
+    """Cuts a stream before the first of `stops`, also if it is split over deltas."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = [stop for stop in stops if stop]
+        self._held = ""
+
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
+        """What may pass, and whether a stop was met."""
+        text = self._held + text
+        found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
+        if found:
+            return text[: min(found)], True
+        longest = max((len(stop) for stop in self._stops), default=1) - 1
+        keep = 0
+        for length in range(min(longest, len(text)), 0, -1):
+            if any(stop.startswith(text[-length:]) for stop in self._stops):
+                keep = length
+                break
+        keep = 0 if last else keep
+        self._held = text[len(text) - keep :]
+        return text[: len(text) - keep], False
+
+
+def _formed(prompt: str, shapes: frozenset[Shape]) -> Prompt:
+    """Raises BackendError(BAD_REQUEST)."""
+    if prompt.count(MARKER) > 1:
+        raise BackendError(ErrorKind.BAD_REQUEST, f"The prompt holds {MARKER} more than once.")
+    prefix, marker, suffix = prompt.partition(MARKER)
+    if marker:
+        if Shape.INFILL not in shapes:
+            raise BackendError(ErrorKind.INFILL_UNSUPPORTED, f"This backend does not infill: leave {MARKER} out.")
+        return InfillPrompt(prefix, suffix)
+    if Shape.CHAT in shapes and Shape.RAW not in shapes:
+        return ChatPrompt((Message("user", prompt),))
+    return RawPrompt((Piece(prompt),))
+
+
+def _info(delta: Delta) -> dict[str, Any]:
+    info: dict[str, Any] = {"finish_reason": delta.finish.value if delta.finish else "stop"}
+    if delta.usage:
+        prompt, generated = delta.usage.prompt_tokens or 0, delta.usage.generated_tokens or 0
+        info["token_usage"] = {
+            "prompt_tokens": prompt,
+            "completion_tokens": generated,
+            "total_tokens": prompt + generated,
+        }
+    return info
+
+
+async def _next(chunks: AsyncGenerator[GenerationChunk, None]) -> GenerationChunk | None:
+    return await anext(chunks, None)
+
+
+def _waited(future: Future[T]) -> T:
+    """The result; an interrupted caller cancels the work."""
+    try:
+        return future.result()
+    finally:
+        future.cancel()
