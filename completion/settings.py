@@ -47,6 +47,7 @@ class EngineSettings:
     context: ContextSettings = ContextSettings()
     privacy: PrivacySettings = PrivacySettings()
     languages: Mapping[str, CompletionSettings] = field(default_factory=lambda: MappingProxyType({}))
+    no_remote: str = "privacy.allow_remote is false"  # why not, where `allow_remote` is false
     hedge_ms: int = 0  # the next backend is asked, too, if the first has sent no text by then, ms; 0: never
 
     def for_language(self, language_id: str) -> CompletionSettings:

@@ -89,6 +89,7 @@ def load(
     read_environment(read, environ, [*read.entries, *of_client.entries])
     read.entries += of_client.entries
     read.problems += of_client.problems
+    read.doubts += of_client.doubts
     if backend:
         read_leaf(read, ("backend",), ROOT["backend"], backend, Place("--backend"))
     return _build(read), tuple(read.problems)
@@ -98,7 +99,8 @@ def _build(read: Collected) -> Settings:
     engine = EngineSettings(
         completion=_completion(read.entries),
         context=_context(read.entries),
-        privacy=_privacy(read.entries),
+        privacy=_privacy(read),
+        no_remote=read.doubts[0] if read.doubts else EngineSettings().no_remote,
         hedge_ms=_values(read.entries).get("hedge_ms", 0),
         languages=MappingProxyType(
             {
@@ -146,14 +148,16 @@ def _context(entries: Sequence[Entry]) -> ContextSettings:
     return ContextSettings(**values)
 
 
-def _privacy(entries: Sequence[Entry]) -> PrivacySettings:
-    """A project's patterns are added to whatever the other places say."""
-    settings = PrivacySettings(**_values([entry for entry in entries if not entry.project], "privacy"))
-    added = [pattern for entry in entries if entry.project and entry.path[0] == "privacy" for pattern in entry.value]
-    if not added:
-        return settings
-    ignore = tuple(dict.fromkeys((*settings.ignore, *added)))
-    return PrivacySettings(ignore=ignore, redact=settings.redact, allow_remote=settings.allow_remote)
+def _privacy(read: Collected) -> PrivacySettings:
+    """A project's patterns are added to whatever the other places say; where these are in doubt, nothing is sent."""
+    entries = [entry for entry in read.entries if entry.path[0] == "privacy"]
+    settings = PrivacySettings(**_values([entry for entry in entries if not (entry.project or entry.added)], "privacy"))
+    added = [pattern for entry in entries if entry.project or entry.added for pattern in entry.value]
+    return PrivacySettings(
+        ignore=tuple(dict.fromkeys((*settings.ignore, *added))) if added else settings.ignore,
+        redact=settings.redact,
+        allow_remote=settings.allow_remote and not read.doubts,
+    )
 
 
 def _backends(read: Collected) -> dict[str, BackendSettings]:

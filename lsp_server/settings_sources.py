@@ -14,6 +14,7 @@ from typing import Any
 from lsp_server.settings_schema import (
     IN_PROJECT,
     NAMED,
+    PRIVACY,
     ROOT,
     TABLES,
     USE_KEY_ENV,
@@ -33,6 +34,7 @@ USER_LIMIT = 1024 * 1024  # bytes
 DOTS_LIMIT = 300  # in a line; tomllib's time grows with the square of the parts of a dotted name (64 kB: half a minute)
 PROBLEMS_LIMIT = 20  # of one place: a file that is no settings file must not flood the editor
 ENV_PREFIX = "MIDFILL_"
+NO_REMOTE = "; until this is put right, no remote service is used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,10 @@ class Problem:
     allowed: str  # what may stand there, or why it was refused
 
     def __str__(self) -> str:
-        what = f"{self.path}: " if self.path else ""
         found = f"{self.found} is not " if self.found else ""
-        return f"{what}{found}{self.allowed} ({self.source})"
+        if not self.path:
+            return f"{self.source}: {found}{self.allowed}"
+        return f"{self.path}: {found}{self.allowed} ({self.source})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Entry:
     value: Any
     source: str
     project: bool = False
+    added: bool = False  # to what lower layers say, in place of replacing it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +85,21 @@ class Collected:
 
     entries: list[Entry] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    # What was wrong with settings of privacy: what the user wants to keep on this machine is then not known.
+    doubts: list[str] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
 
-    def problem(self, place: Place, path: tuple[str, ...], found: str, allowed: str) -> None:
+    def problem(self, place: Place, path: tuple[str, ...], found: str, allowed: str, *, doubt: bool = False) -> None:
+        """`doubt`: nothing may leave this machine until this is put right."""
         count = self._counts[place.name] = self._counts.get(place.name, 0) + 1
+        name = ".".join(_printable(part, 60) for part in path)
+        if doubt or count == PROBLEMS_LIMIT:  # what is not listed may be a matter of privacy
+            where = place.source(path)
+            self.doubts.append(f"{name} is wrong ({where})" if name else f"the settings in {where} cannot be read")
         if count == PROBLEMS_LIMIT:
-            self.problems.append(Problem("", place.source(()), "", "more problems are not listed"))
+            self.problems.append(Problem("", place.source(()), "", "more problems are not listed" + NO_REMOTE))
         elif count < PROBLEMS_LIMIT:
-            name = ".".join(_printable(part, 60) for part in path)
-            self.problems.append(Problem(name, place.source(path), found, allowed))
+            self.problems.append(Problem(name, place.source(path), found, allowed + NO_REMOTE * doubt))
 
     def full(self, place: Place) -> bool:
         return self._counts.get(place.name, 0) >= PROBLEMS_LIMIT
@@ -121,7 +131,7 @@ def read_tree(into: Collected, tree: Mapping[str, Any], place: Place) -> None:
 
 def _items(into: Collected, path: tuple[str, ...], value: object, place: Place) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, Mapping):
-        into.problem(place, path, shown(value), "a table")
+        into.problem(place, path, shown(value), "a table", doubt=path[0] == "privacy")
         return
     yield from value.items()
 
@@ -147,11 +157,31 @@ def read_leaf(into: Collected, path: tuple[str, ...], rule: Rule, value: object,
     except Refused as refused:
         found = "" if rule.secret or str(refused) == USE_KEY_ENV else shown(value)
         allowed = str(refused) if found or str(refused) == USE_KEY_ENV else f"must be {refused}"
-        into.problem(place, path, found, allowed + hint)
+        if path[0] == "privacy":
+            _strict(into, path, value, place, (found, allowed + hint))
+        else:
+            into.problem(place, path, found, allowed + hint)
         return
     if rule.kind == "path" and checked:
         checked = _absolute(checked, place.folder)
     into.entries.append(Entry(path, checked, place.source(path), place.project))
+
+
+def _strict(into: Collected, path: tuple[str, ...], value: object, place: Place, said: tuple[str, str]) -> None:
+    """Take the strict value in place of a wrong one: a mistake must not send what the user wanted to keep."""
+    found, allowed = said
+    source = place.source(path)
+    if path[1] == "redact":
+        into.entries.append(Entry(path, True, source, place.project))
+        into.problem(place, path, found, allowed + "; taken as true")
+    elif path[1] == "ignore" and isinstance(value, str) and value and not _SEVERAL.search(value):
+        into.entries.append(Entry(path, (value,), source, place.project, added=True))
+        into.problem(place, path, found, allowed + "; taken as one more pattern")
+    else:
+        into.problem(place, path, found, allowed, doubt=True)
+
+
+_SEVERAL = re.compile(r"[\s,;\[\]\"'\x00-\x1f]")  # of a text that may be meant as a list of patterns
 
 
 def _absolute(value: str, folder: Path | None) -> str:
@@ -164,6 +194,8 @@ def _absolute(value: str, folder: Path | None) -> str:
 
 def unknown(into: Collected, path: tuple[str, ...], known: Sequence[str], place: Place) -> None:
     """Report a name that is no setting, with the one that may have been meant."""
+    word = snake("_".join(path))[:200].lower()
+    private = "privacy" in word or any(rule in word for rule in PRIVACY)
     if into.full(place):  # looking for the nearest name takes time
         into.problem(place, path, "", "")
         return
@@ -176,10 +208,10 @@ def unknown(into: Collected, path: tuple[str, ...], known: Sequence[str], place:
     near = difflib.get_close_matches(name, known, n=1)
     if not near and len(path) == 1:
         near = [f"{table}.{name}" for table, rules in TABLES.items() if name in rules][:1]
-    meant = (
-        f'did you mean "{camel(near[0]) if place.client else near[0]}"?' if near else f"known are {', '.join(known)}"
-    )
-    into.problem(place, path, "", f"unknown; {meant}")
+    names = [camel(each) if place.client else each for each in (near or known)]
+    meant = f'did you mean "{names[0]}"?' if near else f"known are {', '.join(names)}"
+    private = private or near[:1] == ["privacy"]
+    into.problem(place, path, "", f"unknown; {meant}", doubt=private)
 
 
 class Unreadable(Exception):  # noqa: N818 - not an error of the program
@@ -194,11 +226,12 @@ def read_file(into: Collected, path: Path, *, project: bool, required: bool = Fa
         read_tree(into, _parse(text), place)
     except FileNotFoundError:
         if required:
-            into.problem(place, (), "", "there is no such file")
+            into.problem(place, (), "", "there is no such file", doubt=True)
     except Unreadable as error:
-        into.problem(place, (), "", str(error))
+        into.problem(place, (), "", str(error), doubt=True)
     except OSError as error:
-        into.problem(place, (), "", f"cannot be read: {error.strerror or error}")
+        there = not isinstance(error, NotADirectoryError)  # the folder is a file: it cannot hold one
+        into.problem(place, (), "", f"cannot be read: {error.strerror or error}", doubt=there or required)
     except ValueError:  # a zero byte or half a surrogate pair, from the URI of a folder
         into.problem(place, (), "", "cannot be read: no file can have this name")
 
@@ -247,7 +280,7 @@ def read_client(into: Collected, client: object) -> None:
     if isinstance(client, Mapping):
         read_tree(into, client, place)
     elif client is not None:
-        into.problem(place, (), shown(client), "a table")
+        into.problem(place, (), shown(client), "a table", doubt=True)
 
 
 def read_environment(into: Collected, environ: Mapping[str, str], others: Sequence[Entry]) -> None:

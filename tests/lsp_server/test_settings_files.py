@@ -54,7 +54,7 @@ def test_a_directory_is_not_read(tmp_path: Path) -> None:
 def test_problems_of_one_file_are_limited(tmp_path: Path) -> None:
     problems = read(tmp_path, "\n".join(f"x{n} = 1" for n in range(5000)))[1]
     assert len(problems) == 20
-    assert problems[-1].allowed == "more problems are not listed"
+    assert problems[-1].allowed.startswith("more problems are not listed")
 
 
 # --- the project file is untrusted
