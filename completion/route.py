@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from backends.base import Backend, BackendError, BackendRequest, ErrorKind, Shape, Usage
+from backends.base import Backend, BackendError, BackendRequest, ErrorKind, Finish, Shape, Usage
 from completion import postprocess
 from completion.plan import Plan, Planner, shape_of, shown
 from completion.prompt import Built
@@ -71,7 +71,7 @@ class Route:
             built = self._planner.build(plan, asked.context, self.backend.model)
             request = _request(built, plan, asked)
             try:
-                raw = await self._stream(request, built, plan, asked.settings.max_lines, trace, on_text)
+                raw = await self._stream(request, built, plan, asked, trace, on_text)
             except BackendError as error:
                 if trace.first_delta is not None:
                     raise
@@ -94,7 +94,7 @@ class Route:
         request: BackendRequest,
         built: Built,
         plan: Plan,
-        max_lines: int,
+        asked: Asked,
         trace: RequestTrace,
         on_text: OnText,
     ) -> RawCompletion:
@@ -106,9 +106,10 @@ class Route:
             terminators=built.terminators,
             mends=built.mends,
             block=plan.block,
-            max_lines=max_lines,
+            max_lines=asked.settings.max_lines,
             next_line=next((line for line in plan.window.suffix.split("\n")[1:] if line.strip()), ""),
             lead=plan.window.lead,
+            language_id=asked.context.document.language_id,
             reply=built.reply,
         )
         parts, finish, usage = [], None, Usage()
@@ -119,7 +120,10 @@ class Route:
                     parts.append(delta.text)
                     on_text(delta.text)
         trace.count(usage)
-        text = postprocess.begin("".join(parts), postprocess.Around(plan.window, UNMISTAKABLE))
+        whole = "".join(parts)
+        if finish is Finish.LENGTH and "\n" in whole.strip():
+            whole = whole.rpartition("\n")[0]  # the last line was cut somewhere inside
+        text = postprocess.begin(whole, postprocess.Around(plan.window, UNMISTAKABLE))
         return RawCompletion(text, finish, usage)
 
 

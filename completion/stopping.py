@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Protocol
 
 from backends.base import BackendError, Delta, ErrorKind
-from completion.chat_reply import DropEcho, Reply, TakeCode
+from completion.chat_reply import PROSE, DropEcho, Reply, TakeCode
+from completion.scope import Scope
 
 Stream = AsyncGenerator[Delta, None]
 
@@ -38,6 +39,7 @@ def stop_early(
     max_lines: int,
     next_line: str,
     lead: str,
+    language_id: str = "",
     reply: Reply | None = None,
 ) -> Stream:
     """All of the steps below, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
@@ -57,9 +59,16 @@ def stop_early(
         *chat,
         Replace(mends),
         UntilLine(next_line, lead),
-        Lines(max_lines) if block else FirstLine(),
+        *_lengths(block, max_lines, None if reply or language_id in PROSE else Scope(lead, language_id)),
     )
     return through(stream, steps)
+
+
+def _lengths(block: bool, max_lines: int, scope: Scope | None) -> tuple[Step, ...]:
+    """How far an answer may go. Chat models indent as they like, and prose has no blocks: no scope for these."""
+    if not block:
+        return (FirstLine(),)
+    return (scope, Lines(max_lines)) if scope else (Lines(max_lines),)
 
 
 async def through(stream: Stream, steps: Sequence[Step]) -> Stream:

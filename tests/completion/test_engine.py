@@ -47,6 +47,20 @@ async def test_a_suggestion() -> None:
 
 
 @pytest.mark.parametrize(
+    ("finish", "answer", "expected"),
+    [
+        (Finish.LENGTH, "a\n    b = unfinis", "a"),
+        (Finish.LENGTH, "only_one_li", "only_one_li"),
+        (Finish.STOP, "a\n    b", "a\n    b"),
+    ],
+)
+async def test_a_line_cut_by_the_length_limit_is_dropped(finish: Finish, answer: str, expected: str) -> None:
+    outcome = await Desk([answer, Delta("", finish)]).ask("def f():\n    ⟦|⟧\n")
+    assert isinstance(outcome, Completion)
+    assert outcome.text == expected
+
+
+@pytest.mark.parametrize(
     ("settings", "expected"),
     [
         (EngineSettings(completion=CompletionSettings(enabled=False)), Reason.DISABLED),

@@ -84,6 +84,7 @@ async def stopped(case: Case, parts: list[str]) -> tuple[str, Finish | None]:
         max_lines=case.get("max_lines", 40),
         next_line=next((line for line in window.suffix.split("\n")[1:] if line.strip()), ""),
         lead=window.lead,
+        language_id=asked["language"],
         reply=made.reply,
     )
     got = [delta async for delta in stream]
