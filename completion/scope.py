@@ -66,8 +66,8 @@ class Scope:
         passed.append(self._pass())
         if self._limit is None:
             depth = _columns(self._line)
-            # A block that the cursor's line opens, or one at the margin, is all that is wanted; within a block an answer
-            # may go on behind the blocks it opens itself.
+            # A block that the cursor's line opens, or one at the margin, is all that is wanted; within a block an
+            # answer may go on behind the blocks it opens itself.
             opens = bare.endswith(_OPENERS) and (self._begun or depth == 0)
             self._limit = depth + 1 if opens else depth
         self._quoted ^= len(_QUOTES.findall(self._line)) % 2 == 1
