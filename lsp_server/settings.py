@@ -11,6 +11,7 @@ from typing import Any
 
 from backends.settings import BackendSettings
 from completion.settings import CompletionSettings, ContextSettings, EngineSettings, PrivacySettings
+from lsp_server.gateway.settings import GatewaySettings
 from lsp_server.settings_schema import ROOT
 from lsp_server.settings_sources import (
     PROJECT_FILE,
@@ -47,6 +48,7 @@ class Settings:
     order: tuple[str, ...] = ()
     backends: Mapping[str, BackendSettings] = field(default_factory=lambda: MappingProxyType({}))
     engine: EngineSettings = field(default_factory=EngineSettings)
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> where it was set
 
     @property
@@ -112,7 +114,8 @@ def _build(read: Collected) -> Settings:
     backends = _backends(read)
     chosen = _choose(read, backends)
     sources = {".".join(entry.path): entry.source for entry in read.entries}
-    return Settings(chosen, MappingProxyType(backends), engine, MappingProxyType(sources))
+    gateway = GatewaySettings(**_values(read.entries, "gateway"))
+    return Settings(chosen, MappingProxyType(backends), engine, gateway, MappingProxyType(sources))
 
 
 def _values(entries: Iterable[Entry], *table: str) -> dict[str, Any]:

@@ -245,8 +245,16 @@ BACKEND: Mapping[str, Rule] = {
     "gpu_layers": Rule("int", "`llama-cpp`: layers on the GPU, -1 for all", -1, 1000),
 }
 
+GATEWAY: Mapping[str, Rule] = {
+    "aliases": Rule("strings", "Names requests may give the model, beside its own"),
+    "running": Rule("int", "Requests put to the backends at the same time", 1, 256),
+    "waiting": Rule("int", "Requests that wait for their turn; more are answered with 503", 0, 4096),
+    "max_tokens": Rule("int", "Longest answer of one request, tokens", 1, 32768),
+    "max_body_kb": Rule("int", "Largest body of a request, KiB", 1, 65536),
+}
+
 Table = Mapping[str, Rule]
-TABLES: Mapping[str, Table] = {"completion": COMPLETION, "context": CONTEXT, "privacy": PRIVACY}
+TABLES: Mapping[str, Table] = {"completion": COMPLETION, "context": CONTEXT, "privacy": PRIVACY, "gateway": GATEWAY}
 NAMED: Mapping[str, Table] = {"backends": BACKEND, "languages": COMPLETION}  # tables whose names the user chooses
 ROOT: Mapping[str, Rule] = {
     "backend": Rule("names", "The entry of `backends` that is used, or a list: the next one where one fails"),

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 from backends.settings import BackendSettings
 from completion.settings import CompletionSettings, ContextSettings, EngineSettings, PrivacySettings
-from lsp_server.settings_schema import BACKEND, COMPLETION, CONTEXT, PRIVACY, ROOT, Rule
+from lsp_server.gateway.settings import GatewaySettings
+from lsp_server.settings_schema import BACKEND, COMPLETION, CONTEXT, GATEWAY, PRIVACY, ROOT, Rule
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 TABLES = {
@@ -18,6 +19,7 @@ TABLES = {
     "completion": (COMPLETION, CompletionSettings()),
     "context": (CONTEXT, ContextSettings()),
     "privacy": (PRIVACY, PrivacySettings()),
+    "gateway": (GATEWAY, GatewaySettings()),
     "backends": (BACKEND, BackendSettings(kind="")),
 }
 
