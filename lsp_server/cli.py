@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     doctor.set_defaults(command=_doctor)
     _add_config(doctor)
+    _add_gateway(commands.add_parser("gateway", help="serve the backends over HTTP to other tools and machines"))
     models = commands.add_parser("models", help="local models").add_subparsers(metavar="ACTION", required=True)
     path = models.add_parser("path", help="print the path of the GGUF file in use")
     path.set_defaults(command=_models_path)
@@ -107,6 +108,23 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stream", action="store_true", help="show on stderr what the model writes, as it writes")
     parser.set_defaults(command=_complete)
     _add_config(parser)
+
+
+def _add_gateway(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen; any but this machine needs --key-env")
+    parser.add_argument("--port", type=_port, default=8012, help="8012 if not given; 0: any")
+    parser.add_argument("--backend", metavar="NAME[,NAME]", default="", help="serve these entries of the settings")
+    parser.add_argument("--key-env", metavar="NAME", default="", help="environment variable with the key clients send")
+    parser.add_argument("--log-file", type=Path, metavar="FILE", help="append the log to FILE instead of stderr")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log more; the log may then hold source text")
+    parser.set_defaults(command=_gateway)
+    _add_config(parser)
+
+
+def _port(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+    return int(text)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -157,6 +175,12 @@ def _complete(arguments: argparse.Namespace) -> int:
 
 def _doctor(arguments: argparse.Namespace) -> int:
     from lsp_server.commands.doctor import command
+
+    return command(arguments)
+
+
+def _gateway(arguments: argparse.Namespace) -> int:
+    from lsp_server.commands.gateway import command
 
     return command(arguments)
 
