@@ -63,6 +63,7 @@ class Protocol(LanguageServerProtocol):
         self.notifications = {}
         self.initialized = False  # `initialize` was answered
         self.shut_down = False
+        self.message_id: MsgId = 0  # of the request being handled
         self.received = 0.0  # when the message being handled came, seconds of time.perf_counter
         self.on_initialized: Callable[[], None] = lambda: None  # right after `initialize` was answered
         self.on_bad_notification: Callable[[str, Any], None] = lambda method, params: None
@@ -81,9 +82,9 @@ class Protocol(LanguageServerProtocol):
 
     # Incoming ---------------------------------------------------------------------------------------------------------
 
-    def receive(self, body: bytes) -> None:
-        """Handle one message. Never raises."""
-        self.received = time.perf_counter()
+    def receive(self, body: bytes, moment: float | None = None) -> None:
+        """Handle one message, which was read at `moment` (seconds of time.perf_counter). Never raises."""
+        self.received = time.perf_counter() if moment is None else moment
         try:
             message = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -115,7 +116,7 @@ class Protocol(LanguageServerProtocol):
             self._fail(msg_id, types.ErrorCodes.MethodNotFound, f"unknown method {method[:80]}")
         else:
             try:
-                self._ctx_msg_id.set(msg_id)
+                self.message_id = msg_id
                 result = handler(self._structured(method, params))
             except Exception as error:  # noqa: BLE001 - whatever it is, the request gets its answer
                 self._fail_with(msg_id, method, error)
@@ -129,6 +130,12 @@ class Protocol(LanguageServerProtocol):
                 if method == types.INITIALIZE:
                     self.initialized = True
                     self.on_initialized()
+
+    def answer(self, msg_id: MsgId, result: Any) -> None:
+        """Answer a running request from within its own task: no turn of the loop later, and before anything else."""
+        if msg_id in self._running:
+            self._answer(msg_id, result)
+            del self._running[msg_id]
 
     def _on_done(self, msg_id: MsgId, method: str, future: asyncio.Future[Any]) -> None:
         if self._running.get(msg_id) is not future:

@@ -111,6 +111,10 @@ class Session:
     def _reload(self) -> None:
         roots = [Path(path) for root in self.documents.roots if (path := to_path(root.uri)) is not None]
         settings, problems = load(self._options.config_file, roots, os.environ, self.client_settings)
+        for problem in problems:  # before what follows from them
+            if problem not in self._told:
+                self._told.add(problem)
+                self.client.notice(f"setting {problem}", str(problem))
         old = self._setup
         if old is None or _backends_of(old.settings) != _backends_of(settings):
             self._replace(settings)
@@ -119,10 +123,6 @@ class Session:
             self.spawn(_close(old.engine))
         else:
             self._setup = _Setup(settings, old.backends, old.engine)
-        for problem in problems:
-            if problem not in self._told:
-                self._told.add(problem)
-                self.client.notice(f"setting {problem}", str(problem))
 
     def _replace(self, settings: Settings) -> None:
         """Other backends, and an engine for them."""
@@ -140,9 +140,15 @@ class Session:
 
     async def _prepare(self, backends: tuple[Backend, ...], settings: Settings) -> None:
         """Load the model before the first keystroke needs it: the first one's that can be, with hedging all."""
-        for backend in backends:
-            if backend.capabilities.remote and not settings.engine.privacy.allow_remote:
-                continue
+        engine = settings.engine
+        if not any(each.enabled for each in (engine.completion, *engine.languages.values())):
+            return
+        allowed = [backend for backend in backends if not compose.refusal(backend, settings)]
+        if not allowed:
+            self.client.notice("privacy", compose.refusal(backends[0], settings))
+        for backend in allowed:
+            if backend.capabilities.remote and backend is not allowed[0] and not engine.hedge_ms:
+                continue  # its turn may never come: no key is read, no connection made
             try:
                 await backend.prepare()
             except BackendError as error:
@@ -151,7 +157,7 @@ class Session:
                     self.client.notice(f"backend:{backend.name}:{error.kind.value}", error.message)
             else:
                 self.client.log(f"backend {backend.name} is ready, model {backend.model or 'unknown'}")
-                if not settings.engine.hedge_ms:
+                if not engine.hedge_ms:
                     return
 
     # Requests ---------------------------------------------------------------------------------------------------------
@@ -175,8 +181,13 @@ class Session:
         self._on_close.callback(file.close)
         return file.write
 
-    def complete(self, asked: Asked, render: Callable[[Suggestion | None], T]) -> asyncio.Future[T] | T:
-        """Complete the document as it is at this moment. Cancelling the future stops the work."""
+    def complete(
+        self, asked: Asked, render: Callable[[Suggestion | None], T], answer: Callable[[T], None]
+    ) -> asyncio.Future[T] | T:
+        """Complete the document as it is at this moment. Cancelling the future stops the work.
+
+        `answer` is called with what the future will give, as soon as it is known.
+        """
         trace = self.traces.begin(asked.request_id, asked.uri, asked.received)
         context = self._context(asked)
         if context is None or not self.enabled:
@@ -185,7 +196,11 @@ class Session:
             return render(None)
 
         async def work(context: CompletionContext) -> T:
-            return render(await self._complete(context, trace))
+            outcome, suggestion = await self._complete(context, trace)
+            result = render(suggestion)
+            answer(result)
+            self.traces.finish(trace, outcome)  # after it: `answered` means sent
+            return result
 
         def done(task: asyncio.Future[T]) -> None:
             if task.cancelled():
@@ -214,15 +229,11 @@ class Session:
             document.snapshot(), offset, trigger, selected, document.repo, tuple(others), asked.received
         )
 
-    async def _complete(self, context: CompletionContext, trace: RequestTrace) -> Suggestion | None:
+    async def _complete(self, context: CompletionContext, trace: RequestTrace) -> tuple[Outcome, Suggestion | None]:
         await self._ready.wait()
         if self._setup is None:
-            self.traces.finish(trace, NoSuggestion(Reason.NO_BACKEND, "the server did not start"))
-            return None
-        outcome = await self._setup.engine.complete(context, trace)
-        outcome, suggestion = self._fitted(context, outcome)
-        self.traces.finish(trace, outcome)
-        return suggestion
+            return NoSuggestion(Reason.NO_BACKEND, "the server did not start"), None
+        return self._fitted(context, await self._setup.engine.complete(context, trace))
 
     def _fitted(self, context: CompletionContext, outcome: Outcome) -> tuple[Outcome, Suggestion | None]:
         if isinstance(outcome, NoSuggestion):

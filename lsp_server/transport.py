@@ -11,6 +11,7 @@ import logging
 import os
 import select
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -18,6 +19,10 @@ logger = logging.getLogger(__name__)
 
 _CHUNK = 1 << 16  # bytes read at once
 _MAX_HEADER = 1 << 14  # bytes; more without a blank line cannot be a header and is dropped
+
+
+# Takes a message and when its last byte was read, seconds of time.perf_counter.
+Receive = Callable[[bytes, float], None]
 
 
 def frame(body: bytes) -> bytes:
@@ -101,7 +106,7 @@ class SocketWriter:
             self._stream.write(data)
 
 
-def read_descriptor(descriptor: int, receive: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+def read_descriptor(descriptor: int, receive: Receive, ended: Callable[[], None]) -> None:
     """Read frames in a thread of its own; `receive` and `ended` are called on the running loop.
 
     A thread, because asyncio cannot wait for every kind of stdin on every system; a daemon, and past any buffered
@@ -109,26 +114,28 @@ def read_descriptor(descriptor: int, receive: Callable[[bytes], None], ended: Ca
     """
     loop = asyncio.get_running_loop()
 
-    def deliver(bodies: list[bytes]) -> None:
+    def deliver(bodies: list[bytes], moment: float) -> None:
         for body in bodies:
-            receive(body)
+            receive(body, moment)
 
     def run() -> None:
         frames = Frames()
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
             with contextlib.suppress(OSError):
                 while data := os.read(descriptor, _CHUNK):
+                    moment = time.perf_counter()
                     if bodies := frames.feed(data):
-                        loop.call_soon_threadsafe(deliver, bodies)
+                        loop.call_soon_threadsafe(deliver, bodies, moment)
             loop.call_soon_threadsafe(ended)
 
     threading.Thread(target=run, name="midfill-stdin", daemon=True).start()
 
 
-async def read_socket(stream: asyncio.StreamReader, receive: Callable[[bytes], None]) -> None:
+async def read_socket(stream: asyncio.StreamReader, receive: Receive) -> None:
     """Read frames until the client disconnects."""
     frames = Frames()
     with contextlib.suppress(ConnectionError):
         while data := await stream.read(_CHUNK):
+            moment = time.perf_counter()
             for body in frames.feed(data):
-                receive(body)
+                receive(body, moment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
 def register(server: Server) -> None:
     def completion(params: types.CompletionParams) -> object:
         # The trigger kind "invoked" is also sent while typing, so it says nothing.
-        request_id, received = str(server.protocol.msg_id), server.protocol.received
+        msg_id, received = server.protocol.message_id, server.protocol.received
         server.start()
         return server.session.complete(
-            Asked(request_id, received, params.text_document.uri, pair(params.position)), completion_list
+            Asked(str(msg_id), received, params.text_document.uri, pair(params.position)),
+            completion_list,
+            partial(server.protocol.answer, msg_id),
         )
 
     server.protocol.requests[types.TEXT_DOCUMENT_COMPLETION] = completion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 def register(server: Server) -> None:
     def inline_completion(params: types.InlineCompletionParams) -> object:
-        info = params.context.selected_completion_info
+        info, msg_id = params.context.selected_completion_info, server.protocol.message_id
         asked = Asked(
-            request_id=str(server.protocol.msg_id),
+            request_id=str(msg_id),
             received=server.protocol.received,
             uri=params.text_document.uri,
             position=pair(params.position),
@@ -25,6 +26,6 @@ def register(server: Server) -> None:
             chosen=None if info is None else (info.text, pair(info.range.start), pair(info.range.end)),
         )
         server.start()  # some clients never send `initialized`
-        return server.session.complete(asked, inline_list)
+        return server.session.complete(asked, inline_list, partial(server.protocol.answer, msg_id))
 
     server.protocol.requests[types.TEXT_DOCUMENT_INLINE_COMPLETION] = inline_completion
