@@ -73,6 +73,9 @@ def _blank(match: re.Match[str]) -> str:
     return whole[:start] + re.sub(r"[^\r\n]", _FILLER, whole[start:end]) + whole[end:]
 
 
+_REMEMBERED = 1000  # documents whose answer is kept
+
+
 class Ignored:
     """Which documents are never read. Globs match the file's name or its path in the workspace; case does not matter.
 
@@ -82,8 +85,18 @@ class Ignored:
     def __init__(self, globs: Iterable[str]) -> None:
         patterns = [fnmatch.translate(glob) for given in globs for glob in _spellings(given)]
         self._pattern = re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+        self._known: dict[tuple[str, str | None], bool] = {}  # asked at every key, for every open document
 
     def __call__(self, document: DocumentSnapshot) -> bool:
+        key = (document.uri, document.path)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = self._matches(document)
+        return known
+
+    def _matches(self, document: DocumentSnapshot) -> bool:
         if self._pattern is None:
             return False
         path = document.path or ""
