@@ -53,6 +53,7 @@ class FfmBackend(HttpBackend):
         self._stream = _checked_parameters(f"backends.{name}.parameters", self._parameters)
         super().__init__(name, settings, observer)
         self._infills = True
+        self._told: set[str] = set()  # stand-ins that were logged
 
     @property
     def capabilities(self) -> Capabilities:
@@ -66,7 +67,8 @@ class FfmBackend(HttpBackend):
             if not self._infills:
                 raise self.cannot_infill()
             inputs, stand_in = place_marker(prompt.prefix, prompt.suffix)
-            if stand_in:
+            if stand_in and stand_in not in self._told:
+                self._told.add(stand_in)
                 _log.info("the text around the cursor holds %s; %s is sent in its place", MARKER, stand_in)
             if inputs.count(MARKER) != 1:
                 raise BackendError(ErrorKind.BAD_REQUEST, f"The prompt would hold {MARKER} more than once.")

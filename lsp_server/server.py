@@ -116,6 +116,8 @@ def serve(options: ServeOptions, stdin: BinaryIO, stdout: BinaryIO) -> int:
 
     Raises OSError if the TCP address cannot be used.
     """
+    if not (options.verbose or options.log_file):  # editors show stderr as errors, or to nobody
+        logging.getLogger().setLevel(logging.WARNING)
     for name in ("pygls", "asyncio"):  # pygls logs messages, and with them source text, at INFO
         logging.getLogger(name).setLevel(logging.WARNING)
     work = _over_tcp(options) if options.transport == "tcp" else _over_stdio(options, stdin, stdout)

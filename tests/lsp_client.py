@@ -139,6 +139,8 @@ class LspClient:
         deadline = time.monotonic() + WAIT_S
         with self._changed:
             while not condition():
+                ended = not any(thread.is_alive() for thread in self._threads)  # stderr may end after stdout
+                assert not ended, f"the server ended; {self._broken} {self._inbox} {self.stderr}"
                 assert time.monotonic() < deadline, f"never came about; {self._inbox} {self.stderr}"
                 self._changed.wait(1.0)
 
@@ -301,14 +303,14 @@ def stdio_server(
     stdin, stdout = process.stdin, process.stdout
     assert stdin is not None
     assert stdout is not None
-    client = LspClient(process, lambda: os.read(stdout.fileno(), 1 << 16), lambda data: _write(stdin, data))
+    client = LspClient(process, lambda: os.read(stdout.fileno(), 1 << 16), lambda data: write(stdin, data))
     try:
         yield client
     finally:
         client.kill()
 
 
-def _write(stream: IO[bytes], data: bytes) -> None:
+def write(stream: IO[bytes], data: bytes) -> None:
     stream.write(data)
     stream.flush()
 

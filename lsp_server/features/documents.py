@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -29,7 +30,7 @@ def register(server: Server) -> None:
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
         uri, version = params.text_document.uri, params.text_document.version
         if session.documents.change(uri, version, map(_edit, params.content_changes)) is None:
-            logger.info("a change of a document that is not open was ignored")
+            _tell_not_open()
 
     def did_close(params: types.DidCloseTextDocumentParams) -> None:
         session.closed(params.text_document.uri)
@@ -54,6 +55,12 @@ def register(server: Server) -> None:
     handlers[types.TEXT_DOCUMENT_DID_SAVE] = did_save
     handlers[DID_FOCUS] = did_focus
     server.protocol.on_bad_notification = on_bad_notification
+
+
+@cache
+def _tell_not_open() -> None:
+    """Once: a client that does so does it at every key."""
+    logger.info("changes of documents that are not open are ignored")
 
 
 def _edit(change: types.TextDocumentContentChangeEvent) -> Edit:

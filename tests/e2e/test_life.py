@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, Editor, script, until
-from tests.lsp_client import LspError, client_params, start, stdio_server
+from tests.lsp_client import LspClient, LspError, client_params, start, stdio_server, write
 from tests.services.ffm import FfmService
 
 pytestmark = pytest.mark.e2e
@@ -136,6 +137,39 @@ def test_an_editor_that_cannot_be_seen_from_here_is_not_watched(editor: Editor) 
         client.call("initialize", {**client_params("minimal-utf8"), "processId": gone.pid})
         assert client.call("workspace/executeCommand", {"command": "midfill.toggle"}) == {"enabled": False}
         client.shut_down()
+
+
+def test_an_editor_that_does_not_read_stderr_is_answered(config: Path, ffm: FfmService) -> None:
+    process = start("--config", str(config), "--verbose", environ={KEY_ENV: KEY})
+    unread, process.stderr = process.stderr, None  # the client reads what the process has
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None
+    assert stdout is not None
+    client = LspClient(process, lambda: os.read(stdout.fileno(), 1 << 16), lambda data: write(stdin, data))
+    try:
+        client.initialize(client_params("vim-9.0"))
+        for number in range(3000):  # a pipe holds 64 KiB
+            client.notify("$/nobodyKnowsThis", {"number": number})
+        client.open(URI, TEXT)
+        assert len(client.items(URI, AT)) == 1
+        client.shut_down()
+        assert unread is not None
+        assert unread.read().count(b"nobodyKnowsThis") > 100
+    finally:
+        client.kill()
+        if unread is not None:
+            unread.close()
+
+
+def test_stderr_holds_warnings_only_and_the_log_file_more(editor: Editor, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for arguments in ((), ("--log-file", str(log))):
+        client = editor("vim-9.0", *arguments)
+        for version in range(3):
+            client.change("file:///not/open.py", version, (0, 0), "x")
+        client.shut_down()
+        assert client.stderr == ""
+    assert log.read_text(encoding="utf-8").count("not open") == 1
 
 
 NOISE = """
