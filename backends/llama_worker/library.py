@@ -155,6 +155,7 @@ class Context:
         """`sizes`: context_tokens, threads, gpu_layers. Raises WorkerError."""
         self.abort = AbortFlag()
         self.held: list[int] = []
+        self.aborted = 0  # batches that llama.cpp gave up in their middle
         self._library = library
         self._api = library.api
         self._model = self._load(path, progress, sizes["gpu_layers"])
@@ -219,6 +220,7 @@ class Context:
             self.held += tokens
             return True
         if code == _ABORTED:
+            self.aborted += 1
             self._forget(len(self.held))
             return False
         self._forget(0)

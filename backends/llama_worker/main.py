@@ -104,8 +104,9 @@ class Worker:
 
             library = Library()
         except ImportError as error:
-            advice = 'llama-cpp-python is not installed. Run: pip install "midfill[local]"'
-            raise WorkerError("settings", f"{advice} ({error})") from error
+            from backends.embedded import ENGINE, INSTALL
+
+            raise WorkerError("settings", f"{ENGINE} cannot be used ({error}). {INSTALL}") from error
         self._context = Context(library, message["path"], progress, **sizes)
         fim = self._context.vocabulary.fim
         self._send(
@@ -130,13 +131,13 @@ class Worker:
                 self._send(request, text=text, **_counts(report))
             elif debug:
                 self._send(request, evaluated=len(context.held))
-        tokens = {"tokens": list(report.prompt)} if debug else {}
+        details = {"tokens": list(report.prompt), "aborted": context.aborted} if debug else {}
         self._send(
             request,
             done=report.finish,
             **_counts(report),
             held_tokens=len(context.held),
-            **tokens,
+            **details,
         )
 
 

@@ -252,6 +252,7 @@ FAMILIES: tuple[Family, ...] = (
         name="unknown",
         guess="",
         stops=("<|endoftext|>", "<|im_end|>", "<EOT>"),
+        blank_before=True,  # CodeLlama under another name
     ),
 )
 

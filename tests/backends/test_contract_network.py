@@ -36,6 +36,11 @@ async def test_late_silence(bench: Bench) -> None:
     await _times_out(bench, Answer(hold_after=1))
 
 
+@case("text that does not end: the deadline fires", "stream")
+async def test_endless_text(bench: Bench) -> None:
+    await _times_out(bench, Answer(deltas=("x",) * 1000, delay_ms=5))
+
+
 @case("connection refused")
 async def test_refused(bench: Bench) -> None:
     with socket.socket() as unused:

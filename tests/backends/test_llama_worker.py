@@ -281,6 +281,19 @@ class TestCancel:
             child.load(slow_model)
             assert child.ask(self.PROMPT, 4)["text"] == resumed["text"]
 
+    def test_llama_cpp_gives_up_within_a_batch(self, slow_model: Path) -> None:
+        """Now and then a cancel comes between two batches; not ten times in a row."""
+        with Child() as child:
+            child.load(slow_model)
+            for attempt in range(10):
+                child.start(raw(chr(97 + attempt) * 2000), 4)
+                while "evaluated" not in child.read():
+                    pass
+                child.send("cancel")
+                if child.last()["aborted"]:
+                    return
+        raise AssertionError("every cancel waited for the end of its batch")
+
     def test_before_it_began_nothing_is_evaluated(self, slow_model: Path) -> None:
         with Child() as child:
             child.load(slow_model)
@@ -288,7 +301,7 @@ class TestCancel:
             waiting = child.start(raw("never"))
             child.write({"op": "cancel", "id": waiting})
             assert child.last()["id"] == running
-            assert child.last() | {"text": ""} == {
+            assert child.last() | {"text": "", "aborted": 0} == {
                 "text": "",
                 "id": waiting,
                 "done": "cancelled",
@@ -297,6 +310,7 @@ class TestCancel:
                 "generated_tokens": 0,
                 "held_tokens": 0,
                 "tokens": tokens("never"),
+                "aborted": 0,
             }
 
     def test_between_tokens(self, slow_model: Path) -> None:
