@@ -10,6 +10,8 @@ from starlette.requests import Request
 
 from lsp_server.gateway.refusal import Cause, Refusal
 
+# Read and thrown away of what is too large, bytes: a connection closed on a client that still sends loses the answer.
+DISCARDED = 16 * 1024 * 1024
 BODY_S = 30.0  # within which a body must have come, seconds
 RETRY_AFTER_S = 1.0  # what those who find no place are told to wait
 
@@ -36,18 +38,23 @@ class Turnstile:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """A body of at most `limit` bytes; of a larger one no more is read. Raises Refusal, and ClientDisconnect."""
+    """A body of at most `limit` bytes; of a larger one nothing is kept. Raises Refusal, and ClientDisconnect."""
     too_large = Refusal(Cause.TOO_LARGE, f"The request is larger than {limit} bytes.")
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared[:20]) > limit:
+    size = int(declared[:20]) if declared.isdigit() else 0
+    if size > limit + DISCARDED or (size > limit and "expect" in request.headers):  # it waits to be told to go on
         raise too_large
-    body = bytearray()
+    body, size = bytearray(), 0
     try:
         async with asyncio.timeout(BODY_S):
             async for chunk in request.stream():
-                body += chunk
-                if len(body) > limit:
-                    raise too_large
+                size += len(chunk)
+                if size <= limit:
+                    body += chunk
+                elif size > limit + DISCARDED:
+                    break
     except TimeoutError:
         raise Refusal(Cause.SLOW, f"The request did not come within {BODY_S:g} s.") from None
+    if size > limit:
+        raise too_large
     return bytes(body)

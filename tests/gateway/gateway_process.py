@@ -31,7 +31,8 @@ ENV = {"WORK_KEY": "test-key", "GATEWAY_KEY": "gateway-secret"}
 
 def work(url: str, more: str = "") -> str:
     """Settings with one ffm backend; `more` follows its table."""
-    return f'backend = "work"\n[backends.work]\nkind = "ffm"\nurl = "{url}"\nmodel = "{MODEL}"\nkey_env = "WORK_KEY"\n{more}'
+    table = f'[backends.work]\nkind = "ffm"\nurl = "{url}"\nmodel = "{MODEL}"\nkey_env = "WORK_KEY"\n'
+    return f'backend = "work"\n{table}{more}'
 
 
 class GatewayProcess:
@@ -79,6 +80,9 @@ class GatewayProcess:
         assert "Traceback" not in self.log
         for secret in ENV.values():
             assert secret not in self.log
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
 
     def end(self, number: signal.Signals) -> int:
         if self._process.poll() is None:
