@@ -99,7 +99,7 @@ def test_no_print_no_splitlines_no_base_exception(path: Path) -> None:
 
 def test_no_registry_host_and_no_machine_path_in_any_tracked_file() -> None:
     # Spelt with a gap, so that this file does not hold them.
-    gapped = ("py pi.org", "python hosted.org", "npm js.org", "npm js.com", "deb ian.org")
+    gapped: tuple[str, ...] = ("py pi.org", "python hosted.org", "npm js.org", "npm js.com", "deb ian.org")
     gapped += ("/wo rk/main", "/wo rk/shared", "/wo rk/.library", "/ro ot/.", "/tmp/d ev")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if listed.returncode != 0:

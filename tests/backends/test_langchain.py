@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,8 @@ from backends.base import BackendError, ErrorKind
 from tests.services.ffm import Answer, FfmService
 
 pytest.importorskip("langchain_core", reason="the extra langchain is not installed")
+
+from pydantic import SecretStr
 
 from backends.langchain import Held, MidfillLLM
 
@@ -32,7 +34,7 @@ def service(running: FfmService) -> FfmService:
 
 @pytest.fixture
 async def llm(service: FfmService) -> AsyncIterator[MidfillLLM]:
-    made = MidfillLLM(base_url=service.url, model="qwen2.5-coder-7b-32k", ffm_api_key=KEY, max_new_tokens=43)
+    made = MidfillLLM(base_url=service.url, model="qwen2.5-coder-7b-32k", ffm_api_key=SecretStr(KEY), max_new_tokens=43)
     yield made
     await made.aclose()
     made.close()
@@ -66,11 +68,12 @@ def test_two_markers_are_refused_before_anything_is_sent(llm: MidfillLLM, servic
 def test_usage_is_in_the_result(llm: MidfillLLM) -> None:
     result = llm.generate(["a", "b"])
     assert [one[0].text for one in result.generations] == ["return a + b", "return a + b"]
-    usage = result.generations[0][0].generation_info["token_usage"]
+    usage = (result.generations[0][0].generation_info or {})["token_usage"]
     assert usage["prompt_tokens"] > 0
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
-    assert result.llm_output["token_usage"]["total_tokens"] == 2 * usage["total_tokens"]
-    assert result.llm_output["model_name"] == "qwen2.5-coder-7b-32k"
+    output = result.llm_output or {}
+    assert output["token_usage"]["total_tokens"] == 2 * usage["total_tokens"]
+    assert output["model_name"] == "qwen2.5-coder-7b-32k"
 
 
 def test_stream_gives_parts_as_they_come(llm: MidfillLLM, service: FfmService) -> None:
@@ -92,7 +95,7 @@ async def test_async_and_batch(llm: MidfillLLM) -> None:
 
 async def test_closing_an_async_stream_closes_the_connection(llm: MidfillLLM, service: FfmService) -> None:
     service.reset(Answer(hold_after=1))
-    parts = llm.astream("x")
+    parts = cast(AsyncGenerator[str, None], llm.astream("x"))
     assert await anext(parts) == "return "
     await parts.aclose()
     await service.until(disconnected=1)
@@ -118,7 +121,7 @@ def test_an_option_that_is_no_field_goes_to_the_service(llm: MidfillLLM) -> None
 
 
 def test_a_refused_key_is_told_and_hidden(service: FfmService) -> None:
-    llm = MidfillLLM(base_url=service.url, model="qwen2.5-coder-7b-32k", ffm_api_key="wrong-canary")
+    llm = MidfillLLM(base_url=service.url, model="qwen2.5-coder-7b-32k", ffm_api_key=SecretStr("wrong-canary"))
     with pytest.raises(BackendError) as caught:
         llm.invoke("x")
     llm.close()

@@ -20,7 +20,7 @@ def test_the_address_need_not_be_set(bench: Bench) -> None:
 
 def test_infill_prompts_are_taken_literally_raw_ones_are_not(bench: Bench) -> None:
     taken = bench.backend.capabilities
-    assert (taken.shapes, taken.literal_text, taken.extra_files) == ({Shape.INFILL}, True, True)
+    assert (taken.shapes, taken.literal_text, taken.extra_files) == (frozenset({Shape.INFILL}), True, True)
 
 
 async def test_a_model_without_infill_tokens_is_told_of_once_and_asked_raw(bench: Bench) -> None:
@@ -37,7 +37,7 @@ async def test_a_model_without_infill_tokens_is_told_of_once_and_asked_raw(bench
         assert len(bench.service.log) == 2  # nobody needs to be asked again
         assert len(bench.notices.notices) == 1
         taken = bench.backend.capabilities
-        assert (taken.shapes, taken.literal_text) == ({Shape.RAW, Shape.CHAT}, False)
+        assert (taken.shapes, taken.literal_text) == (frozenset({Shape.RAW, Shape.CHAT}), False)
     finally:
         bench.service.infills = True
 

@@ -18,7 +18,7 @@ SNIPPETS = "relevant_snippets_from_recently_opened_files"
 def test_neither_address_nor_model_need_be_set(bench: Bench) -> None:
     backend = bench.build(url="", model="")
     assert not backend.capabilities.remote
-    assert (backend.capabilities.shapes, backend.capabilities.extra_files) == ({Shape.INFILL}, True)
+    assert (backend.capabilities.shapes, backend.capabilities.extra_files) == (frozenset({Shape.INFILL}), True)
 
 
 async def test_the_language_and_the_path_are_told(bench: Bench) -> None:

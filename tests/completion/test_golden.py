@@ -10,7 +10,7 @@ from backends.base import Capabilities, ChatPrompt, Delta, File, Finish, InfillP
 from completion import postprocess
 from completion.prompt import Built, Material, build
 from completion.prompt.families import BY_NAME, FAMILIES, UNMISTAKABLE, Family
-from completion.stopping import CutTerminators, Replace, Stream, UntilLine, stop_early, through
+from completion.stopping import CutTerminators, Replace, Step, Stream, UntilLine, stop_early, through
 from completion.types import Reason
 from tests.completion.golden import ROOT, BadCaseError, Case, at_cursor, cases, load, window_of
 
@@ -116,7 +116,7 @@ def test_what_was_held_back_is_not_lost_when_the_answer_ends() -> None:
 
 
 async def test_a_step_that_ends_the_answer_gives_free_what_later_steps_held() -> None:
-    steps = [CutTerminators(["<EOT>"]), UntilLine("return x", "")]
+    steps: list[Step] = [CutTerminators(["<EOT>"]), UntilLine("return x", "")]
 
     async def answer() -> Stream:
         yield Delta("retu")
