@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from completion.postprocess import (
     blank,
+    brackets,
     indentation,
     leading_blank,
     line_ends,
@@ -28,6 +29,7 @@ BEGINNING: tuple[Filter, ...] = (
 # Run each time an answer is used.
 PIPELINE: tuple[Filter, ...] = (
     blank.drop,  # here too, so that silence of the model is not taken for a duplicate
+    brackets.cut,
     suffix_overlap.cut,
     trailing_space.trim,
     blank.drop,

@@ -5,11 +5,11 @@ Closing brackets and quotes that belong to what the answer itself opens are not 
 
 from __future__ import annotations
 
+from itertools import accumulate
+
+from completion.postprocess import brackets
 from completion.postprocess.base import Around
 from completion.types import Reason, Window
-
-_PAIRS = {")": "(", "]": "[", "}": "{"}
-_QUOTES = "\"'`"
 
 # Lines below that are compared; an answer repeats the nearest ones.
 _BELOW = 20
@@ -34,21 +34,24 @@ def _before_rest(text: str, rest: str) -> str:
     if newline and rest.strip() and not any(map(_word, rest)) and first.rstrip().endswith(rest):
         # The model closed the line itself and went on below: what follows belongs behind the brackets.
         cut_at = len(first.rstrip()) - len(rest)
-        if not _closes_own(first, cut_at):
+        if not _Own(first).closed_after(cut_at):
             return first[:cut_at]
     bare = text.rstrip()
     if bare.strip() == rest.strip():
         return ""
+    own, first_word = _Own(bare), next((at for at, character in enumerate(rest) if _word(character)), len(rest))
     for length in range(min(len(rest), len(bare)), 0, -1):
         cut_at = len(bare) - length
-        if bare.endswith(rest[:length]) and _worth(bare, rest, length) and not _closes_own(bare, cut_at):
+        telling = length <= first_word or _worth(bare, rest, length)
+        if telling and bare.endswith(rest[:length]) and not own.closed_after(cut_at):
             return bare[:cut_at]
     return text
 
 
 def _worth(bare: str, rest: str, length: int) -> bool:
+    """Whether an overlap that holds words is more than chance."""
     overlap = rest[:length]
-    if length == len(rest) or not any(map(_word, overlap)):
+    if length == len(rest):
         return True
     cut_at = len(bare) - length
     begins_word = cut_at == 0 or not (_word(bare[cut_at - 1]) and _word(overlap[0]))
@@ -61,11 +64,12 @@ def _before_lines_below(text: str, window: Window) -> str:
     below = [line.rstrip() for line in window.suffix.split("\n")[1:] if line.strip()][:_BELOW]
     lines = (window.lead + text).split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
+    own = _Own(text)
     for count in range(min(len(filled), len(below)), 0, -1):
         first = filled[-count]
         if all(_same(lines[number], other) for number, other in zip(filled[-count:], below, strict=False)):
             cut_at = max(0, len("\n".join(lines[:first])) - len(window.lead)) if first else 0
-            if not _closes_own(text, cut_at):
+            if not own.closed_after(cut_at):
                 return text[:cut_at]
     return text
 
@@ -75,32 +79,22 @@ def _same(line: str, below: str) -> bool:
     return line == below or (len(below.strip()) >= _TELLING and line.strip() == below.strip())
 
 
-def _closes_own(text: str, cut_at: int) -> bool:
-    """Whether `text[cut_at:]` closes a bracket or a quote that `text[:cut_at]` opens."""
-    opened: list[tuple[str, int]] = []
-    quotes: dict[str, int] = {}
-    for at, character in enumerate(text):
-        if character == "\n":
-            quotes.clear()
-        elif character in _QUOTES and not _apostrophe(text, at):
-            begin = quotes.pop(character, None)
-            if begin is None:
-                quotes[character] = at
-            elif begin < cut_at <= at:
-                return True
-        elif character in "([{":
-            opened.append((character, at))
-        elif character in _PAIRS and opened and opened[-1][0] == _PAIRS[character]:
-            begin = opened.pop()[1]
-            if begin < cut_at <= at:
-                return True
-    return False
+class _Own:
+    """What an answer closes of its own brackets and quotes. Read once: many places to cut at may be tried."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._inside: list[int] | None = None  # per place: how many pairs begin before it and end at it or behind it
 
-def _apostrophe(text: str, at: int) -> bool:
-    """Within a word, or escaped."""
-    before, after = text[at - 1 : at], text[at + 1 : at + 2]
-    return before == "\\" or (text[at] == "'" and before.isalnum() and after.isalnum())
+    def closed_after(self, cut_at: int) -> bool:
+        """Whether `text[cut_at:]` closes a bracket or a quote that `text[:cut_at]` opens."""
+        if self._inside is None:
+            changes = [0] * (len(self._text) + 2)
+            for begin, end in brackets.read(self._text).pairs:
+                changes[begin + 1] += 1
+                changes[end + 1] -= 1
+            self._inside = list(accumulate(changes))
+        return self._inside[cut_at] > 0
 
 
 def _word(character: str) -> bool:
