@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+_LARGEST = 2**31 - 1  # process id; the systems' calls take no larger one
 _POLL_S = 2.0  # between two looks where the system cannot tell
 
 
@@ -19,7 +20,7 @@ def watch(pid: int, died: Callable[[], None]) -> bool:
     False if there is no such process now: it lives in another container or on another machine, and only the end of
     stdin will tell.
     """
-    wait = _waiter(pid)
+    wait = _waiter(pid) if 0 < pid <= _LARGEST else None  # 0 and below are groups of processes
     if wait is None:
         return False
 
@@ -58,8 +59,6 @@ if sys.platform == "win32":
 else:
 
     def _waiter(pid: int) -> Callable[[], object] | None:
-        if pid <= 0:
-            return None
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # no such process, or a kernel before 5.3
                 descriptor = os.pidfd_open(pid)

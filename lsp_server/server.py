@@ -84,7 +84,7 @@ class Server(LanguageServer):
             parent.end_within(END_S, 1)
             loop.call_soon_threadsafe(self.stop, 1)
 
-        if isinstance(pid, int) and not parent.watch(pid, died):
+        if type(pid) is int and not parent.watch(pid, died):  # not bool
             logger.info("process %d of the editor cannot be seen from here", pid)
 
     def stop(self, code: int) -> None:
@@ -143,8 +143,10 @@ async def _over_tcp(options: ServeOptions) -> int:
             return
         taken = True
         server.protocol.set_writer(transport.SocketWriter(writer))  # type: ignore[arg-type]
-        await transport.read_socket(reader, server.protocol.receive)
-        server.input_ended()
+        try:
+            await transport.read_socket(reader, server.protocol.receive)
+        finally:
+            server.input_ended()
 
     listener = await asyncio.start_server(connected, options.host, options.port)
     for socket in listener.sockets:

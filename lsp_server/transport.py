@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import select
 import threading
 import time
@@ -18,8 +19,13 @@ from typing import Protocol
 logger = logging.getLogger(__name__)
 
 _CHUNK = 1 << 16  # bytes read at once
-_MAX_HEADER = 1 << 14  # bytes; more without a blank line cannot be a header and is dropped
-
+_MAX_HEADER = 1 << 14  # bytes; more without a header cannot become one and are dropped
+_MAX_BODY = 1 << 28  # bytes; no editor sends more, and a body that never comes would swallow all that follows
+# Some clients end lines with \n alone. JSON has no line ends within strings, so this is not found inside a body.
+_HEADER = re.compile(rb"(?<!-)content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?\n(?:[^\r\n]+\r?\n){0,8}\r?\n", re.IGNORECASE)
+_OTHER_LINES = re.compile(
+    rb"\s*(?:(?!content-length)[!-9;-~]+:[^\r\n]*\r?\n)*", re.IGNORECASE
+)  # of a header, before that one
 
 # Takes a message and when its last byte was read, seconds of time.perf_counter.
 Receive = Callable[[bytes, float], None]
@@ -35,6 +41,7 @@ class Frames:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._missing: int | None = None  # length of the body being read; None: in a header
+        self._complained = False
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the bodies that `data` completes."""
@@ -46,14 +53,21 @@ class Frames:
 
     def _next(self) -> bytes | None:
         while self._missing is None:
-            end = self._buffer.find(b"\r\n\r\n")
-            if end < 0:
+            found = _HEADER.search(self._buffer) if b"\n" in self._buffer else None
+            if found is None:
                 if len(self._buffer) > _MAX_HEADER:
-                    logger.warning("%d bytes without a header were dropped", len(self._buffer))
-                    self._buffer.clear()
+                    self._skip(len(self._buffer) - _MAX_HEADER // 2)  # the rest may be the start of a header
                 return None
-            self._missing = _content_length(bytes(self._buffer[:end]))
-            del self._buffer[: end + 4]
+            digits = found[1].lstrip(b"0") or b"0"
+            if len(digits) > len(str(_MAX_BODY)) or int(digits) > _MAX_BODY:
+                self._skip(found.end())
+                continue
+            if not _OTHER_LINES.fullmatch(self._buffer, 0, found.start()):
+                self._skip(0)
+            self._missing = int(digits)
+            end = found.end()
+            del found  # it holds on to the buffer
+            del self._buffer[:end]
         if len(self._buffer) < self._missing:
             return None
         body = bytes(self._buffer[: self._missing])
@@ -61,14 +75,12 @@ class Frames:
         self._missing = None
         return body
 
-
-def _content_length(header: bytes) -> int | None:
-    for line in header.split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length" and value.strip().isdigit():
-            return int(value)
-    logger.warning("a header without Content-Length was skipped")
-    return None
+    def _skip(self, size: int) -> None:
+        """Drop what is no frame; tell so once."""
+        if not self._complained:
+            self._complained = True
+            logger.warning("the client sent something between messages; it is skipped up to the next Content-Length")
+        del self._buffer[:size]
 
 
 class Writer(Protocol):
@@ -118,15 +130,24 @@ def read_descriptor(descriptor: int, receive: Receive, ended: Callable[[], None]
         for body in bodies:
             receive(body, moment)
 
-    def run() -> None:
+    def read() -> None:
         frames = Frames()
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-            with contextlib.suppress(OSError):
-                while data := os.read(descriptor, _CHUNK):
-                    moment = time.perf_counter()
-                    if bodies := frames.feed(data):
-                        loop.call_soon_threadsafe(deliver, bodies, moment)
-            loop.call_soon_threadsafe(ended)
+        while data := os.read(descriptor, _CHUNK):
+            moment = time.perf_counter()
+            if bodies := frames.feed(data):
+                loop.call_soon_threadsafe(deliver, bodies, moment)
+
+    def run() -> None:
+        try:
+            read()
+        except OSError as error:
+            logger.info("the client's messages cannot be read any more: %s", error)
+        except Exception:  # a server that does not read must end, whatever it was; or the loop was closed meanwhile
+            if not loop.is_closed():
+                logger.exception("bug while reading")
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(ended)
 
     threading.Thread(target=run, name="midfill-stdin", daemon=True).start()
 

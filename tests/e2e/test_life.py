@@ -172,6 +172,14 @@ def test_stderr_holds_warnings_only_and_the_log_file_more(editor: Editor, tmp_pa
     assert log.read_text(encoding="utf-8").count("not open") == 1
 
 
+@pytest.mark.parametrize("pid", [2**40, -1, True, "1", 1.5, [], None])
+def test_a_process_id_that_is_none_is_not_watched(pid: object) -> None:
+    with stdio_server() as client:
+        client.call("initialize", {**client_params("minimal-utf8"), "processId": pid})
+        client.shut_down()
+        assert client.stderr == ""
+
+
 NOISE = """
     import os, subprocess, sys, threading, time
 

@@ -32,7 +32,11 @@ def test_process_that_is_not_there(editor: subprocess.Popen[bytes]) -> None:
     editor.kill()
     editor.wait()
     assert not parent.watch(editor.pid, lambda: None)
-    assert not parent.watch(0, lambda: None)
+
+
+@pytest.mark.parametrize("pid", [0, -1, -(2**40), 2**31, 2**40, 2**70])
+def test_what_is_no_process_id_is_not_watched(pid: int) -> None:
+    assert not parent.watch(pid, lambda: None)
 
 
 def test_end_within_ends_a_process_that_is_stuck() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 
 import pytest
 
-from lsp_server.transport import DescriptorWriter, Frames, frame
+from lsp_server.transport import DescriptorWriter, Frames, frame, read_descriptor
 
 BODIES = [b'{"a":1}', '{"text":"é\U0001f600\\r\\n\\r\\n"}'.encode(), b"", b'{"b":"\r\n\r\n"}']
 
@@ -25,13 +26,64 @@ def test_header_names_in_any_case_and_other_headers() -> None:
     assert Frames().feed(header) == [b"{}"]
 
 
-@pytest.mark.parametrize(
-    "bad", [b"Content-Length: x\r\n\r\n", b"Content-Length: -1\r\n\r\n", b"noise\r\n\r\n", b"x" * 20_000]
-)
-def test_a_bad_header_is_skipped(bad: bytes) -> None:
+def test_lines_of_a_header_may_end_with_a_newline_alone(caplog: pytest.LogCaptureFixture) -> None:
     frames = Frames()
-    assert frames.feed(bad) == []
-    assert frames.feed(frame(b"{}")) == [b"{}"]
+    assert frames.feed(b"Content-Length: 2\n\n{}\n" + frame(b"[]") + b"A: b\nContent-Length: 1\nC: d\n\n7") == [
+        b"{}",
+        b"[]",
+        b"7",
+    ]
+    assert caplog.text == "", "nothing to complain of"
+
+
+NOISE = [
+    b"Content-Length: x\r\n\r\n",
+    b"Content-Length: -1\r\n\r\n",
+    b"noise\r\n\r\n",
+    b"hello\n",
+    b"\x1b[31mhello \xff",
+    b"x" * 20_000,
+    b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    b"Content-Length: 999999999999\r\n\r\n",
+    b"Content-Length: 268435457\r\n\r\n",
+    b"Content-Length: 5 pieces\r\nContent-Type: x\r\n",
+    b"Content-Length: 12",  # the rest was lost
+]
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("size", [1, 11, 100_000])
+def test_noise_is_skipped_and_told_once(noise: bytes, size: int, caplog: pytest.LogCaptureFixture) -> None:
+    frames = Frames()
+    stream = frame(b"{}") + (noise + frame(b'{"a":1}')) * 2 + frame(b"[]")
+    found = [body for at in range(0, len(stream), size) for body in frames.feed(stream[at : at + size])]
+    assert found == [b"{}", b'{"a":1}', b'{"a":1}', b"[]"]
+    assert len(caplog.records) == 1
+
+
+def test_many_headers_without_end_cost_no_more_than_their_length() -> None:
+    frames = Frames()
+    for _ in range(20):
+        assert frames.feed(b"Content-Length: 1\n" * 4000) == []
+    assert frames.feed(b"\r\n" + b"7") == [b"7"]
+
+
+async def test_whatever_stops_the_reader_is_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def feed(self: Frames, data: bytes) -> list[bytes]:
+        raise ValueError
+
+    monkeypatch.setattr(Frames, "feed", feed)
+    read, write = os.pipe()
+    ended = asyncio.Event()
+    read_descriptor(read, lambda body, moment: None, ended.set)
+    os.write(write, b"x")
+    async with asyncio.timeout(60):
+        await ended.wait()
+    assert "bug while reading" in caplog.text
+    os.close(read)
+    os.close(write)
 
 
 def test_writer_survives_a_closed_reader() -> None:
