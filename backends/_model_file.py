@@ -6,27 +6,27 @@ import os
 from pathlib import Path
 
 from backends.base import BackendError, ErrorKind
-from backends.embedded import embedded_model
+from backends.embedded import DISTRIBUTION, INSTALL, embedded_model
 
-INSTALL = 'pip install "midfill[local]"'
 MAGIC = b"GGUF"
 
 
 def model_file(model_path: str) -> Path:
     """The absolute path of a file that looks like a model; with an empty `model_path` the embedded one.
 
-    Raises BackendError: SETTINGS, MODEL_NOT_FOUND, BAD_MODEL.
+    Raises BackendError: SETTINGS, BAD_MODEL.
     """
     if not model_path:
         embedded = embedded_model()
         if embedded is None:
             raise BackendError(
-                ErrorKind.SETTINGS, f"No model_path is set and the embedded model is not installed. Run: {INSTALL}"
+                ErrorKind.SETTINGS,
+                f"No model_path is set and the embedded model ({DISTRIBUTION}) is missing. {INSTALL}",
             )
         return embedded
     path = Path(model_path).expanduser().absolute()
     if not path.is_file():
-        raise BackendError(ErrorKind.MODEL_NOT_FOUND, f"There is no model file {model_path}.")
+        raise BackendError(ErrorKind.SETTINGS, f"There is no model file {model_path}.")
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))

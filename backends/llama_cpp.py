@@ -84,7 +84,7 @@ class LlamaCppBackend:
     async def prepare(self) -> None:
         """Start the child and load the model. Concurrent calls share one start, and outlive each other's cancellation.
 
-        Raises BackendError: SETTINGS, MODEL_NOT_FOUND, BAD_MODEL, CRASHED.
+        Raises BackendError: SETTINGS, BAD_MODEL, CRASHED.
         """
         await self._ready()
 

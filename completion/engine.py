@@ -21,8 +21,8 @@ _GUESSED: Mapping[str, str] = MappingProxyType({})
 _REASONS = {ErrorKind.TIMEOUT: Reason.TIMEOUT, ErrorKind.BREAKER_OPEN: Reason.BREAKER_OPEN}
 
 _NO_BACKEND = (
-    "No backend is configured. Either set `backend` and a [backends.<name>] table, or install midfill with the extra"
-    " `local` to use the embedded model."
+    "No backend can be used. Either set `backend` and a [backends.<name>] table, or install the extra `local`."
+    " `midfill doctor` says how."
 )
 _NOT_REMOTE = "The backend {name!r} is remote and {why}."
 

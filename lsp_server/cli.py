@@ -1,6 +1,6 @@
 """The command line: arguments in, exit code out. Imports next to nothing: `midfill serve` has to start fast.
 
-Exit codes: 0 done, 1 no suggestion, 2 usage or settings, 3 backend failure, 130 interrupted.
+Exit codes: see _EXIT_CODES.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lsp_server import fds
 from lsp_server.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 DONE, NO_SUGGESTION, USAGE, BACKEND_FAILURE, INTERRUPTED = 0, 1, 2, 3, 130
 
+_EXIT_CODES = """\
+exit codes:
+  0    done
+  1    no suggestion, as there is none to make; serve: the editor went away without saying so
+  2    the usage or the settings are wrong, or the result could not be written
+  3    the service or the local model failed
+  130  interrupted
+"""
 _IN_A_TERMINAL = """\
 midfill is a language server: an editor starts it and talks to it over stdin and stdout.
 In an editor, set the command to: {command}
@@ -36,35 +45,54 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from lsp_server.version import version
 
+        if sys.stdout is None:
+            parser.exit(fail("stdout is closed"))
         sys.stdout.write(f"midfill {version()}\n")
         parser.exit(DONE)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command. Raises SystemExit(2) for wrong usage, as argparse does."""
-    if not arguments and sys.stdin is not None and sys.stdin.isatty():
-        sys.stderr.write(_IN_A_TERMINAL.format(command=Path(sys.argv[0]).absolute()))
-        return USAGE
-    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
-        arguments = ["serve", *arguments]  # clients add --stdio of their own accord
-    parsed = _parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = parsed.command
+    """Run a command. Raises SystemExit for wrong usage (2) and for help, as argparse does."""
     try:
-        return command(parsed)
+        try:
+            return _run(arguments)
+        finally:
+            fds.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough
         return DONE
+    except fds.OutputError as error:
+        return fail(f"the result cannot be written: {error.strerror}")
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if not arguments and sys.stdin is not None and sys.stdin.isatty():
+        fds.say(_IN_A_TERMINAL.format(command=Path(sys.argv[0]).absolute()))
+        return USAGE
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
+        arguments = ["serve", *arguments]  # clients add --stdio of their own accord
+    parsed = _parser().parse_args(arguments)
+    config: Path | None = parsed.config
+    if config and not config.is_file():
+        return fail(f"{config}: {'is not a regular file' if config.exists() else 'there is no such file'}")
+    command: Callable[[argparse.Namespace], int] = parsed.command
+    return command(parsed)
 
 
 def fail(message: str) -> int:
     """Say what is wrong with the usage or the settings."""
-    sys.stderr.write(f"midfill: {message}\n")
+    fds.say(f"midfill: {message}\n")
     return USAGE
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="midfill", description="Language server for inline code completion.")
+    parser = argparse.ArgumentParser(
+        prog="midfill",
+        description="Language server for inline code completion.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", nargs=0, action=_Version, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_serve(commands.add_parser("serve", help="serve an editor; what `midfill` alone does as well"))
@@ -157,7 +185,6 @@ def _serve(arguments: argparse.Namespace) -> int:
         verbose=arguments.verbose,
         log_file=arguments.log_file,
     )
-    from lsp_server import fds
     from lsp_server.server import serve
 
     try:

@@ -21,10 +21,10 @@ def build_backends(settings: Settings, observer: Observer) -> tuple[Backend, ...
     from backends.base import BackendError
     from backends.guard import Guard
     from backends.registry import create
-    from lsp_server.settings import NO_BACKEND, user_file
+    from lsp_server.settings import no_backend
 
-    if not settings.order and not settings.backends:  # otherwise a problem with `backend` was reported
-        observer.notice("no-backend", NO_BACKEND.format(file=user_file()))
+    if not settings.order and settings.untouched:  # otherwise a problem was reported
+        observer.notice("no-backend", no_backend())
     built = []
     for name in settings.order:
         try:
@@ -32,6 +32,15 @@ def build_backends(settings: Settings, observer: Observer) -> tuple[Backend, ...
         except BackendError as error:
             observer.notice(f"backend {name}", error.message)
     return tuple(built)
+
+
+def refusal(backend: Backend, settings: Settings) -> str:
+    """Why nothing may be sent to a backend, not even a greeting; a sentence, or nothing."""
+    from completion.engine import not_remote
+
+    if settings.engine.privacy.allow_remote or not backend.capabilities.remote:
+        return ""
+    return not_remote(backend.name, settings.engine)
 
 
 def build_engine(settings: Settings, backends: Sequence[Backend], traces: TraceLog, observer: Observer) -> Engine:

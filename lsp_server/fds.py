@@ -7,6 +7,7 @@ stderr and descriptor 0 becomes empty.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from typing import BinaryIO
@@ -14,16 +15,61 @@ from typing import BinaryIO
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
+class OutputError(OSError):
+    """The result could not be written."""
+
+
 def take_stdout() -> BinaryIO:
     """Return the real stdout; from now on whatever else writes to descriptor 1 writes to stderr.
 
-    Raises OSError if stdout is closed.
+    Raises OutputError if stdout is closed.
     """
     with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
         sys.stdout.flush()
-    taken = _move(STDOUT)
-    os.dup2(STDERR, STDOUT)
-    return open(taken, "wb")
+    if sys.__stdout__ is None:  # closed from the start: its number may be another file's by now
+        raise OutputError(errno.EBADF, os.strerror(errno.EBADF))
+    try:
+        taken = _move(STDOUT)
+        os.dup2(STDERR, STDOUT)
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from None
+    return open(taken, "wb", buffering=0)
+
+
+def say(text: str) -> None:
+    """Write to stderr, if anybody can hear it. Never raises."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _silence(STDERR)
+
+
+def flush() -> None:
+    """Write out what was printed, before the interpreter does: it would end with a trace of its own.
+
+    Raises OutputError, BrokenPipeError.
+    """
+    say("")
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(STDOUT)
+        raise
+    except OSError as error:
+        _silence(STDOUT)
+        raise OutputError(error.errno, error.strerror) from None
+
+
+def _silence(descriptor: int) -> None:
+    """What is still buffered goes nowhere."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
 
 
 def take_stdin() -> BinaryIO:

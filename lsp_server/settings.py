@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,10 +24,10 @@ from lsp_server.settings_sources import (
     read_leaf,
 )
 
-__all__ = ["NO_BACKEND", "Problem", "Settings", "load", "project_files", "user_file"]
+__all__ = ["Problem", "Settings", "load", "no_backend", "project_files", "user_file"]
 
 NO_BACKEND = """No model is set up. There are two ways to go on:
-1. A model on this machine: install midfill with the extra "local" (midfill[local]); it brings a small model along.
+1. A model on this machine ({missing} missing). {install}
 2. A service of yours, in {file}:
      [backends.work]
      kind = "ffm"
@@ -50,6 +49,7 @@ class Settings:
     engine: EngineSettings = field(default_factory=EngineSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> where it was set
+    untouched: bool = True  # nothing at all was said about backends, right or wrong
 
     @property
     def backend(self) -> str:
@@ -92,6 +92,7 @@ def load(
     read.entries += of_client.entries
     read.problems += of_client.problems
     read.doubts += of_client.doubts
+    read.tables = {**of_client.tables, **read.tables}
     if backend:
         read_leaf(read, ("backend",), ROOT["backend"], backend, Place("--backend"))
     return _build(read), tuple(read.problems)
@@ -115,7 +116,8 @@ def _build(read: Collected) -> Settings:
     chosen = _choose(read, backends)
     sources = {".".join(entry.path): entry.source for entry in read.entries}
     gateway = GatewaySettings(**_values(read.entries, "gateway"))
-    return Settings(chosen, MappingProxyType(backends), engine, gateway, MappingProxyType(sources))
+    untouched = not (_named(read) or _begun(read) or backends.keys() - {LOCAL})
+    return Settings(chosen, MappingProxyType(backends), engine, gateway, MappingProxyType(sources), untouched)
 
 
 def _values(entries: Iterable[Entry], *table: str) -> dict[str, Any]:
@@ -165,17 +167,19 @@ def _privacy(read: Collected) -> PrivacySettings:
 
 def _backends(read: Collected) -> dict[str, BackendSettings]:
     backends: dict[str, BackendSettings] = {}
-    for name in dict.fromkeys(entry.path[1] for entry in read.entries if entry.path[0] == "backends"):
+    variables = {(entry.path[0], entry.path[1]): entry.source for entry in read.entries if entry.path[0] == "backends"}
+    named = {path: source for path, source in read.tables.items() if path[0] == "backends"}
+    for name in dict.fromkeys(path[1] for path in (*named, *variables)):
+        source = named.get(("backends", name)) or variables["backends", name]
         values = _values(read.entries, "backends", name)
         if name == LOCAL or values.get("kind") == LOCAL_DEFAULTS["kind"]:
             values = {**LOCAL_DEFAULTS, **values}
         if values.get("kind"):
-            for table in ("headers", "parameters"):
-                if table in values:
-                    values[table] = MappingProxyType(values[table])
+            for held in ("headers", "parameters"):
+                if held in values:
+                    values[held] = MappingProxyType(values[held])
             backends[name] = BackendSettings(**values)
-        else:
-            source = next(entry.source for entry in read.entries if entry.path[:2] == ("backends", name))
+        elif not any(problem.path in (f"backends.{name}", f"backends.{name}.kind") for problem in read.problems):
             allowed = 'missing; such as "ffm" or "llama-cpp"'
             read.problems.append(Problem(f"backends.{name}.kind", source, "", allowed))
     return backends
@@ -187,16 +191,17 @@ def _choose(read: Collected, backends: dict[str, BackendSettings]) -> tuple[str,
     A wrong name is left out. Without a right one it falls back to what a lower layer chose, never to an entry nobody
     chose: text would go where the user did not send it.
     """
-    named = [entry for entry in read.entries if entry.path == ("backend",) and entry.value]
-    wants_local = any(LOCAL in entry.value for entry in named) or not (named or backends)
+    named = _named(read)
+    wants_local = any(LOCAL in entry.value for entry in named) or not (named or backends or _begun(read))
     if wants_local and LOCAL not in backends and local_installed():
         backends[LOCAL] = BackendSettings(**LOCAL_DEFAULTS)
-    defined = ", ".join(f'"{name}"' for name in backends)
+    others = () if LOCAL in backends or not (named and local_installed()) else (LOCAL,)
+    defined = ", ".join(f'"{name}"' for name in (*backends, *others))
     for entry in reversed(named):
         for wrong in (name for name in entry.value if name not in backends):
             allowed = f"one of {defined}" if defined else "defined: there is no [backends.…] yet"
-            if wrong == LOCAL:
-                allowed += ' (the extra "local" is not installed)'
+            if wrong == LOCAL and not local_installed():
+                allowed += f' (the extra "local" is not installed: {", ".join(missing())} missing)'
             read.problems.append(Problem("backend", entry.source, f'"{wrong}"', allowed))
         if right := tuple(name for name in entry.value if name in backends):
             return right
@@ -205,10 +210,28 @@ def _choose(read: Collected, backends: dict[str, BackendSettings]) -> tuple[str,
     return tuple(backends) if not named and len(backends) == 1 else ()
 
 
+def _named(read: Collected) -> list[Entry]:
+    return [entry for entry in read.entries if entry.path == ("backend",) and entry.value]
+
+
+def _begun(read: Collected) -> bool:
+    """Who has begun to set a backend up is not to wonder at the answers of another one."""
+    return any(problem.path.partition(".")[0] in ("backend", "backends") for problem in read.problems)
+
+
 def local_installed() -> bool:
     """Whether the extra `local` is there: llama.cpp and the embedded model. Imports neither."""
-    if importlib.util.find_spec("llama_cpp") is None:
-        return False
-    from backends.embedded import embedded_model  # only where no backend is set up
+    return not missing()
 
-    return embedded_model() is not None
+
+def missing() -> tuple[str, ...]:
+    from backends import embedded  # only where no backend is set up
+
+    return embedded.missing()
+
+
+def no_backend() -> str:
+    """What to do where nothing is set up."""
+    from backends.embedded import INSTALL
+
+    return NO_BACKEND.format(missing=" and ".join(missing()), install=INSTALL, file=user_file())

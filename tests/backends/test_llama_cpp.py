@@ -219,7 +219,7 @@ class TestPrepare:
 class TestModelFile:
     async def test_missing(self, make: Make) -> None:
         error = await failure(make("~/no such model.gguf").prepare())
-        assert error.kind is ErrorKind.MODEL_NOT_FOUND
+        assert error.kind is ErrorKind.SETTINGS
         assert "~/no such model.gguf" in error.message
 
     async def test_not_gguf(self, make: Make, tmp_path: Path) -> None:

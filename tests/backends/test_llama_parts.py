@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from backends._llama_process import command, environment
+from backends.embedded import INSTALL
 from backends.llama_worker.layout import Role, Segment, fit
 from backends.llama_worker.sampling import AnswerText, ByteTable, Requirement, Sampler
 from tests.llama_child import Child
@@ -102,4 +103,5 @@ def test_without_llama_cpp_the_message_says_what_to_install(tmp_path: Path) -> N
     with Child(bare) as child:
         answer = child.load(tmp_path / "any.gguf")
     assert answer["error"] == "settings"
-    assert 'pip install "midfill[local]"' in answer["message"]
+    assert answer["message"].startswith("llama-cpp-python cannot be used")
+    assert INSTALL in answer["message"]

@@ -106,7 +106,7 @@ def test_several_backends(project: Path, service: FfmService) -> None:
     assert "Until it answers again, the backend work is asked." in done.stderr
     done = complete(project, "--backend", "down,wrk")
     assert (done.returncode, done.stdout) == (2, "")
-    assert 'backend: "wrk" is not one of "work", "down" (--backend)' in done.stderr
+    assert 'backend: "wrk" is not one of "work", "down"' in done.stderr
     done = complete(project, "--backend", "down")
     assert (done.returncode, done.stdout) == (3, "")
 
