@@ -257,6 +257,7 @@ class Documents:
         self.encoding = encoding
         self._roots: tuple[Root, ...] = ()
         self._documents: dict[str, Document] = {}  # in order of viewing, last viewed last
+        self._others: tuple[str, tuple[DocumentSnapshot, ...]] = ("", ())  # of the document that was asked about
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -275,6 +276,7 @@ class Documents:
     def set_roots(self, roots: Iterable[Root]) -> None:
         """The workspace folders from now on."""
         self._roots = tuple(roots)
+        self._others = ("", ())
         for document in self._documents.values():
             document.place(self._roots)
 
@@ -282,6 +284,7 @@ class Documents:
         """A document that is already open is replaced."""
         document = Document(uri, language_id, version, text)
         document.place(self._roots)
+        self._others = ("", ())
         self._documents.pop(uri, None)
         self._documents[uri] = document
         return document
@@ -297,7 +300,15 @@ class Documents:
         self.touch(uri)
         return document
 
+    def others(self, uri: str, most: int) -> tuple[DocumentSnapshot, ...]:
+        """Snapshots of at most `most` other documents, last viewed first; the same object while one is typed in."""
+        if self._others[0] != uri:
+            found = [document.snapshot() for document in self if document.uri != uri]
+            self._others = (uri, tuple(found[:most]))
+        return self._others[1]
+
     def close(self, uri: str) -> Document | None:
+        self._others = ("", ())
         return self._documents.pop(uri, None)
 
     def get(self, uri: str) -> Document | None:
@@ -309,6 +320,8 @@ class Documents:
 
     def touch(self, uri: str) -> None:
         """The user looks at this document now. Does nothing if it is not open."""
+        if uri != self._others[0]:
+            self._others = ("", ())
         document = self._documents.pop(uri, None)
         if document is not None:
             self._documents[uri] = document

@@ -224,10 +224,8 @@ class Session:
         if asked.chosen is not None:
             text, start, end = asked.chosen
             selected = Selected(text, lines.offset_at(*start, encoding), lines.offset_at(*end, encoding))
-        others = [other.snapshot() for other in self.documents if other is not document][:OTHER_DOCUMENTS]
-        return CompletionContext(
-            document.snapshot(), offset, trigger, selected, document.repo, tuple(others), asked.received
-        )
+        others = self.documents.others(asked.uri, OTHER_DOCUMENTS)
+        return CompletionContext(document.snapshot(), offset, trigger, selected, document.repo, others, asked.received)
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace) -> tuple[Outcome, Suggestion | None]:
         await self._ready.wait()

@@ -301,3 +301,22 @@ def placed(document: Document) -> tuple[str | None, str | None]:
 def test_the_store_needs_no_lsp_library() -> None:
     code = "import sys, lsp_server.documents; sys.exit(bool({'pygls', 'lsprotocol'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_other_documents_are_the_same_object_until_one_of_them_changes() -> None:
+    documents = Documents()
+    for name in "abc":
+        documents.open(f"file:///{name}", "python", 1, name)
+    first = documents.others("file:///c", 9)
+    assert [other.uri for other in first] == ["file:///b", "file:///a"]
+    documents.change("file:///c", 2, [Edit("x", (0, 0, 0, 0))])
+    documents.touch("file:///c")
+    assert documents.others("file:///c", 9) is first
+    documents.change("file:///a", 2, [Edit("x", (0, 0, 0, 0))])
+    assert [(other.uri, other.version) for other in documents.others("file:///c", 9)] == [
+        ("file:///a", 2),
+        ("file:///b", 1),
+    ]
+    documents.close("file:///a")
+    assert [other.uri for other in documents.others("file:///c", 9)] == ["file:///b"]
+    assert [other.uri for other in documents.others("file:///b", 1)] == ["file:///c"]
