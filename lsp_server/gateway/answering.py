@@ -72,8 +72,9 @@ class Answering:
     async def whole(self) -> tuple[str, Counts]:
         """Raises Refusal."""
         last = Delta("", Finish.STOP)
-        async for delta in self.deltas():
-            last = delta
+        async with aclosing(self.deltas()) as deltas:
+            async for delta in deltas:
+                last = delta
         return "".join(self._written), self.counts(last)
 
     def counts(self, last: Delta) -> Counts:

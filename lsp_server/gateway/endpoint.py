@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import math
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette.sse import SendTimeoutError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -30,8 +31,6 @@ from lsp_server.gateway.refusal import Cause, Refusal
 HEAD_S = 5.0  # a stream's head waits so long for the first text, so that a failure before it has its own HTTP status
 PING_S = 15.0  # between keep-alives in a stream, seconds
 SEND_S = 60.0  # a client that takes nothing for so long is gone, seconds
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,8 @@ class Endpoint:
         try:
             response = await self._answered(request, asked, answering)
             if response is not None:
-                await response(scope, receive, send)
+                with suppress(SendTimeoutError):
+                    await response(scope, receive, send)
         finally:
             await answering.stop()
 
@@ -133,9 +133,10 @@ class Endpoint:
 
     async def _events(self, answering: Answering, writer: Writer) -> AsyncGenerator[str, None]:
         try:
-            async for delta in answering.deltas():
-                for record in _records(writer, delta, answering):
-                    yield record if isinstance(record, str) else dumps(record)
+            async with aclosing(answering.deltas()) as deltas:
+                async for delta in deltas:
+                    for record in _records(writer, delta, answering):
+                        yield record if isinstance(record, str) else dumps(record)
         except Refusal as refusal:
             for record in writer.fault(refusal, status_of(self._api, refusal)):
                 yield record if isinstance(record, str) else dumps(record)

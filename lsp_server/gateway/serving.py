@@ -25,6 +25,7 @@ from lsp_server.settings import Settings
 
 GRACE_S = 5  # answers being written may end within this time after a signal, seconds
 _BACKLOG = 128
+_HOPELESS = frozenset({ErrorKind.SETTINGS, ErrorKind.MODEL_NOT_FOUND, ErrorKind.BAD_MODEL})  # until settings change
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ async def serve(
     observer: Observer,
     ready: Callable[[Desk], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is called once. Raises BackendError(SETTINGS) if none can be used."""
+    """Serve until SIGINT or SIGTERM; `ready` is called once. Raises BackendError if no backend can be used."""
     async with AsyncExitStack() as stack:
         for backend in backends:
             await stack.enter_async_context(aclosing(backend))
@@ -70,6 +71,7 @@ async def serve(
             log_config=None,
             access_log=False,  # it would show queries
             lifespan="off",
+            ws="none",
             server_header=False,
             timeout_graceful_shutdown=GRACE_S,
         )
@@ -83,7 +85,7 @@ async def _prepare(backends: Sequence[Backend]) -> None:
     for backend, error in zip(backends, failures, strict=True):
         if error is not None:
             _log.warning("backend %s: %s", backend.name, error.message)
-    if failures and all(error is not None and error.kind is ErrorKind.SETTINGS for error in failures):
+    if failures and all(error is not None and error.kind in _HOPELESS for error in failures):
         assert failures[0] is not None
         raise failures[0]
 
