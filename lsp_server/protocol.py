@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import attrs
 from cattrs import BaseValidationError, transform_error
@@ -48,7 +48,21 @@ def _make_converter() -> Converter:
             return types.InlineCompletionTriggerKind.Invoked
         return types.InlineCompletionTriggerKind.Automatic
 
+    def text(value: Any, _: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError
+        return value
+
+    def integer(value: Any, _: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            raise TypeError
+        return int(value)  # 1.0 is an integer of JSON
+
     result.register_structure_hook(types.InlineCompletionTriggerKind, trigger)
+    # cattrs would make text of anything, and an integer of "3", true and 1.5.
+    result.register_structure_hook(str, text)
+    result.register_structure_hook(int, integer)
+    result.register_structure_hook(types.LanguageKind | str, text)
     return result
 
 
@@ -97,13 +111,13 @@ class Protocol(LanguageServerProtocol):
         method = message.get("method")
         if isinstance(method, str) and "id" not in message:
             self._on_notification(method, message.get("params"))
-        elif isinstance(method, str) and isinstance(message["id"], int | str):
+        elif isinstance(method, str) and _is_id(message["id"]):
             self._on_request(message["id"], method, message.get("params"))
         elif method is None and ("result" in message or "error" in message):
             self._on_response(message)
         else:
             msg_id = message.get("id")
-            self._fail(msg_id if isinstance(msg_id, int | str) else None, types.ErrorCodes.InvalidRequest, "no request")
+            self._fail(msg_id if _is_id(msg_id) else None, types.ErrorCodes.InvalidRequest, "no request")
 
     def _on_request(self, msg_id: MsgId, method: str, params: Any) -> None:
         if msg_id in self._running:
@@ -153,7 +167,7 @@ class Protocol(LanguageServerProtocol):
     def _on_notification(self, method: str, params: Any) -> None:
         if method == types.CANCEL_REQUEST:
             msg_id = params.get("id") if isinstance(params, dict) else None
-            if isinstance(msg_id, int | str):
+            if _is_id(msg_id):
                 self._cancel(msg_id)
             return
         handler = self.notifications.get(method)
@@ -175,7 +189,7 @@ class Protocol(LanguageServerProtocol):
 
     def _on_response(self, message: dict[str, Any]) -> None:
         msg_id = message.get("id")
-        if not isinstance(msg_id, int | str):
+        if not _is_id(msg_id):
             logger.warning("the client could not read a message of ours")
             return
         future = self._request_futures.pop(msg_id, None)
@@ -267,6 +281,10 @@ class Protocol(LanguageServerProtocol):
             done.cancel()
             return done
         return super().send_request(method, params, callback, msg_id)
+
+
+def _is_id(value: Any) -> TypeGuard[MsgId]:
+    return isinstance(value, int | str) and not isinstance(value, bool)
 
 
 def _short(error: Exception) -> str:

@@ -45,8 +45,11 @@ def register(server: Server) -> None:
             session.documents.touch(uri)
 
     def on_bad_notification(method: str, params: Any) -> None:
-        """A change that cannot be read leaves our copy wrong: without a copy there is silence, not nonsense."""
-        if method == types.TEXT_DOCUMENT_DID_CHANGE and (uri := uri_of(params)) is not None:
+        """A text that cannot be read leaves our copy wrong: without a copy there is silence, not nonsense."""
+        if (
+            method in (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE)
+            and (uri := uri_of(params)) is not None
+        ):
             session.closed(uri)
 
     handlers[types.TEXT_DOCUMENT_DID_OPEN] = did_open

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import Editor, script, until
-from tests.lsp_client import LspClient, LspError, frame
+from tests.lsp_client import LspClient, LspError, client_params, frame, stdio_server
 from tests.services.ffm import FfmService
 
 pytestmark = pytest.mark.e2e
@@ -235,14 +236,74 @@ def test_notifications_that_make_no_sense_are_logged_once(editor: Editor, ffm: F
     assert "Traceback" not in client.stderr
 
 
+NO_TEXTS: list[Any] = [True, None, 5, 1.5, [], {}]
+NO_INTEGERS: list[Any] = [True, None, 1.5, "1", [], {}, 2**70]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((field, value) for field in ("uri", "languageId", "text") for value in NO_TEXTS),
+        *(("version", value) for value in NO_INTEGERS),
+    ],
+)
+def test_a_document_with_a_value_of_the_wrong_type_is_not_open(
+    protocol_client: LspClient, field: str, value: object
+) -> None:
+    client = protocol_client
+    document = {"uri": URI, "languageId": "python", "version": 1, "text": TEXT, field: value}
+    client.open(URI, TEXT)  # the old copy is as wrong as the new one
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    expected = 1 if field == "uri" else 0  # which document it was cannot be known
+    assert client.command("midfill.status")["documents"] == expected
+    assert client.items(str(value), AT) == []
+    client.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
+    assert client.command("midfill.status")["documents"] == 0
+
+
+@pytest.fixture(scope="module")
+def protocol_client() -> Iterator[LspClient]:
+    """One server for many messages that make no sense."""
+    with stdio_server() as client:
+        client.initialize(client_params("minimal-utf8"))
+        yield client
+        client.shut_down()
+        assert client.stderr.count("\n") == client.stderr.count("make no sense"), "no traces"
+        assert client.stderr.count("textDocument/didOpen") <= 1
+
+
+@pytest.mark.parametrize("value", [*NO_INTEGERS, -1, 2**31])
+@pytest.mark.parametrize("axis", ["line", "character"])
+def test_a_position_of_the_wrong_type(protocol_client: LspClient, axis: str, value: object) -> None:
+    client = protocol_client
+    client.open(URI, TEXT)
+    position = {"line": 0, "character": 0, axis: value}
+    for method in ("textDocument/inlineCompletion", "textDocument/completion"):
+        with pytest.raises(LspError) as raised:
+            client.call(method, {"textDocument": {"uri": URI}, "position": position})
+        assert raised.value.code == -32602
+    change = {"text": "x", "range": {"start": position, "end": position}}
+    client.notify("textDocument/didChange", {"textDocument": {"uri": URI, "version": 2}, "contentChanges": [change]})
+    assert client.command("midfill.status")["documents"] == 0
+
+
+def test_an_integer_may_be_written_with_a_point(editor: Editor, ffm: FfmService) -> None:
+    client = opened(editor)
+    position = {"line": 1.0, "character": 4.0}
+    found = client.call("textDocument/inlineCompletion", {"textDocument": {"uri": URI}, "position": position})
+    assert len(found["items"]) == 1
+    client.shut_down()
+
+
 def test_bytes_that_are_no_message(editor: Editor) -> None:
     client = opened(editor)
     for body, code in [(b"{", -32700), (b"\xff", -32700), (b"[" * 100_000, -32700), (b"[]", -32600), (b"7", -32600)]:
         client.send_raw(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         answer = client.take(lambda message: message.get("id", 0) is None)
         assert answer["error"]["code"] == code
-    client.send({"jsonrpc": "2.0", "id": None, "method": "shutdown"})
-    assert client.take(lambda message: message.get("id", 0) is None)["error"]["code"] == -32600
+    for none in [each for each in NO_TEXTS if each != 5]:
+        client.send({"jsonrpc": "2.0", "id": none, "method": "shutdown"})
+        assert client.take(lambda message: message.get("id", 0) is None)["error"]["code"] == -32600
     client.send({"jsonrpc": "2.0", "id": "of nobody", "result": None}, {"jsonrpc": "2.0", "id": [1], "result": None})
     client.send_raw(b"X-Header: 1\r\n\r\n" + frame(client.message("$/setTrace", {"value": "verbose"})))
     assert client.items("file:///no", (0, 0)) == []
