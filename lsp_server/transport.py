@@ -23,9 +23,8 @@ _MAX_HEADER = 1 << 14  # bytes; more without a header cannot become one and are 
 _MAX_BODY = 1 << 28  # bytes; no editor sends more, and a body that never comes would swallow all that follows
 # Some clients end lines with \n alone. JSON has no line ends within strings, so this is not found inside a body.
 _HEADER = re.compile(rb"(?<!-)content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?\n(?:[^\r\n]+\r?\n){0,8}\r?\n", re.IGNORECASE)
-_OTHER_LINES = re.compile(
-    rb"\s*(?:(?!content-length)[!-9;-~]+:[^\r\n]*\r?\n)*", re.IGNORECASE
-)  # of a header, before that one
+# What may stand in a header before that line.
+_OTHER_LINES = re.compile(rb"\s*(?:(?!content-length)[!-9;-~]+:[^\r\n]*\r?\n)*", re.IGNORECASE)
 
 # Takes a message and when its last byte was read, seconds of time.perf_counter.
 Receive = Callable[[bytes, float], None]
@@ -119,11 +118,39 @@ class SocketWriter:
 
 
 def read_descriptor(descriptor: int, receive: Receive, ended: Callable[[], None]) -> None:
-    """Read frames in a thread of its own; `receive` and `ended` are called on the running loop.
+    """Read frames; `receive` and `ended` are called on the running loop.
 
-    A thread, because asyncio cannot wait for every kind of stdin on every system; a daemon, and past any buffered
-    reader, so that a read that never returns does not keep the process alive.
+    On the loop itself where it can wait for this kind of stdin, which saves each message the way between two threads.
     """
+    loop = asyncio.get_running_loop()
+    frames = Frames()
+
+    def ready() -> None:
+        data = b""
+        try:
+            data = os.read(descriptor, _CHUNK)
+            moment = time.perf_counter()
+            for body in frames.feed(data):
+                receive(body, moment)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            _log_lost(error)
+        except Exception:  # a server that does not read must end, whatever it was
+            logger.exception("bug while reading")
+            data = b""
+        if not data:
+            loop.remove_reader(descriptor)
+            ended()
+
+    try:
+        loop.add_reader(descriptor, ready)
+    except (NotImplementedError, OSError):  # Windows; a regular file
+        _read_in_thread(descriptor, receive, ended)
+
+
+def _read_in_thread(descriptor: int, receive: Receive, ended: Callable[[], None]) -> None:
+    """In a daemon thread, past any buffered reader: a read that never returns does not keep the process alive."""
     loop = asyncio.get_running_loop()
 
     def deliver(bodies: list[bytes], moment: float) -> None:
@@ -141,7 +168,7 @@ def read_descriptor(descriptor: int, receive: Receive, ended: Callable[[], None]
         try:
             read()
         except OSError as error:
-            logger.info("the client's messages cannot be read any more: %s", error)
+            _log_lost(error)
         except Exception:  # a server that does not read must end, whatever it was; or the loop was closed meanwhile
             if not loop.is_closed():
                 logger.exception("bug while reading")
@@ -150,6 +177,10 @@ def read_descriptor(descriptor: int, receive: Receive, ended: Callable[[], None]
                 loop.call_soon_threadsafe(ended)
 
     threading.Thread(target=run, name="midfill-stdin", daemon=True).start()
+
+
+def _log_lost(error: OSError) -> None:
+    logger.info("the client's messages cannot be read any more: %s", error)
 
 
 async def read_socket(stream: asyncio.StreamReader, receive: Receive) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lsp_server.transport import DescriptorWriter, Frames, frame, read_descriptor
+from lsp_server.transport import DescriptorWriter, Frames, _read_in_thread, frame, read_descriptor
 
 BODIES = [b'{"a":1}', '{"text":"é\U0001f600\\r\\n\\r\\n"}'.encode(), b"", b'{"b":"\r\n\r\n"}']
 
@@ -68,8 +70,37 @@ def test_many_headers_without_end_cost_no_more_than_their_length() -> None:
     assert frames.feed(b"\r\n" + b"7") == [b"7"]
 
 
+READERS = [read_descriptor, _read_in_thread]
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_messages_come_in_order_and_then_the_end(reader: Any) -> None:
+    read, write = os.pipe()
+    ended, bodies = asyncio.Event(), []
+    reader(read, lambda body, moment: bodies.append(body), ended.set)
+    stream = b"".join(frame(body) for body in BODIES)
+    os.write(write, stream[:20])
+    os.write(write, stream[20:])
+    os.close(write)
+    async with asyncio.timeout(60):
+        await ended.wait()
+    assert bodies == BODIES
+    os.close(read)
+
+
+async def test_a_file_is_read_too(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(frame(b"{}"))
+    ended, bodies = asyncio.Event(), []
+    with (tmp_path / "in").open("rb") as file:
+        read_descriptor(file.fileno(), lambda body, moment: bodies.append(body), ended.set)
+        async with asyncio.timeout(60):
+            await ended.wait()
+    assert bodies == [b"{}"]
+
+
+@pytest.mark.parametrize("reader", READERS)
 async def test_whatever_stops_the_reader_is_the_end(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    reader: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def feed(self: Frames, data: bytes) -> list[bytes]:
         raise ValueError
@@ -77,7 +108,7 @@ async def test_whatever_stops_the_reader_is_the_end(
     monkeypatch.setattr(Frames, "feed", feed)
     read, write = os.pipe()
     ended = asyncio.Event()
-    read_descriptor(read, lambda body, moment: None, ended.set)
+    reader(read, lambda body, moment: None, ended.set)
     os.write(write, b"x")
     async with asyncio.timeout(60):
         await ended.wait()
