@@ -6,7 +6,6 @@ Must not know documents, pygls or lsprotocol.
 from __future__ import annotations
 
 import enum
-import re
 
 
 class Encoding(enum.StrEnum):
@@ -15,9 +14,6 @@ class Encoding(enum.StrEnum):
     UTF8 = "utf-8"  # bytes
     UTF16 = "utf-16"  # 16-bit units, the default of the protocol
     UTF32 = "utf-32"  # code points
-
-
-_ASTRAL = re.compile("[\U00010000-\U0010ffff]")  # the characters that take two UTF-16 units
 
 
 def content_length(line: str) -> int:
@@ -55,19 +51,23 @@ def column_at(line: str, index: int, encoding: Encoding) -> int:
     return len(line[:index].encode("utf-8", "surrogatepass"))
 
 
+# Both look at no more than `column` characters, only with what runs at the speed of C: a line may be the whole file.
+
+
 def _index_utf16(line: str, column: int) -> int:
-    index = column
-    for match in _ASTRAL.finditer(line):
-        if match.start() >= index:
-            break
-        index -= 1  # for the second unit of this character; if `column` was that unit, this is the character's start
-    return index
+    units = line[:column].encode("utf-16-le", "surrogatepass")
+    at = 2 * column
+    if at >= len(units):  # no character before it takes two units, or the line is too short
+        return column
+    if units[at + 1] & 0xFC == 0xDC and units[at - 1] & 0xFC == 0xD8:  # the second unit of a character
+        at -= 2
+    return len(units[:at].decode("utf-16-le", "surrogatepass"))
 
 
 def _index_utf8(line: str, column: int) -> int:
-    units = line.encode("utf-8", "surrogatepass")
+    units = line[:column].encode("utf-8", "surrogatepass")
     if column >= len(units):
-        return len(line)
+        return column
     while units[column] & 0xC0 == 0x80:  # a continuation byte
         column -= 1
     return len(units[:column].decode("utf-8", "surrogatepass"))

@@ -48,6 +48,17 @@ def test_both_units_of_neighbouring_pairs() -> None:
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))
+@pytest.mark.parametrize("unit", ["😀", "é", "漢", "a😀", "é漢\x0c"])
+def test_long_lines(unit: str, encoding: Encoding) -> None:
+    line = unit * 200_000 + "\r\n"
+    width = sum(units(character, encoding) for character in unit)
+    for times in (1, 99_999, 200_000):
+        assert index_at(line, times * width, encoding) == times * len(unit)
+        assert column_at(line, times * len(unit), encoding) == times * width
+    assert index_at(line, 2**31 - 1, encoding) == 200_000 * len(unit)
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
 def test_half_a_pair_is_one_character(encoding: Encoding) -> None:
     assert index_at("\ud83dx", column_at("\ud83dx", 1, encoding), encoding) == 1
 
