@@ -17,6 +17,7 @@ import httpx
 
 from backends._exchange import Exchange
 from backends.base import BackendError, ErrorKind
+from backends.plain import plain
 from backends.settings import BackendSettings
 
 for _name in ("httpx", "httpcore"):
@@ -24,7 +25,7 @@ for _name in ("httpx", "httpcore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
 KEEPALIVE_S = 60.0  # pauses in typing are longer than httpx's 5 s; a new TLS connection costs two or three round trips
-DRAIN_LATER_S = 0.005  # the answer in hand is more urgent
+MOST_CONNECTIONS, MOST_IDLE_CONNECTIONS = 20, 4  # at once; one per document that is typed in, and hedging
 DRAIN_S = 0.25  # how long to wait for the end of a body whose last record was read
 ERROR_BODY_BYTES = 64 * 1024
 SHOWN_CHARACTERS = 200  # of a service's own message
@@ -78,7 +79,7 @@ def safe_text(text: str, *, secrets: tuple[str, ...] = (), source: str = "") -> 
     for line in source.split("\n"):
         if len(line.strip()) >= ECHO_CHARACTERS:
             text = text.replace(line.strip(), "…")
-    text = " ".join(text.split()).rstrip(".。")
+    text = plain(" ".join(text.split())).rstrip(".。")
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 
 
@@ -205,7 +206,6 @@ class HttpClient:
         async def run() -> None:
             with suppress(httpx.HTTPError, TimeoutError, BackendError):
                 async with stack, asyncio.timeout(DRAIN_S):
-                    await asyncio.sleep(DRAIN_LATER_S)
                     async for _ in rest:
                         pass
 
@@ -230,7 +230,7 @@ class HttpClient:
                 # Environment proxies are honoured, but never for this machine itself.
                 mounts={} if self.remote else {f"all://{_bracketed(self._base.host)}": None},
                 timeout=httpx.Timeout(None, connect=self._settings.connect_timeout_s),
-                limits=httpx.Limits(keepalive_expiry=KEEPALIVE_S),
+                limits=httpx.Limits(MOST_CONNECTIONS, MOST_IDLE_CONNECTIONS, KEEPALIVE_S),
                 headers={"user-agent": "midfill"},
                 http2=self._base.scheme == "https",  # where the service offers it in the TLS handshake
             )
