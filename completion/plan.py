@@ -14,7 +14,7 @@ from completion.prompt import Built, Material, build
 from completion.prompt.families import Family, choose
 from completion.settings import CompletionSettings, EngineSettings
 from completion.tokens import estimate_file
-from completion.types import CompletionContext, Window
+from completion.types import CompletionContext, Trigger, Window
 
 # Tokens kept free for what a template adds to the texts.
 _TEMPLATE = 32
@@ -25,7 +25,7 @@ _LEAST = 16
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`hole` is what the suggestion will replace; `max_tokens` the length of the answer."""
+    """`hole` is what the suggestion will replace; `max_tokens` the length of the answer; `automatic`: nobody asked."""
 
     hole: tuple[int, int]
     window: Window
@@ -33,6 +33,8 @@ class Plan:
     block: bool
     max_tokens: int
     capabilities: Capabilities
+    language_id: str
+    automatic: bool
 
 
 class Planner:
@@ -58,7 +60,16 @@ class Planner:
             tokens=max(_LEAST, prompt_tokens - _TEMPLATE - used),
             suffix_tokens=int(prompt_tokens * shares.suffix_share),
         )
-        return Plan(hole, window, extra, wants_block(settings.multiline, window.rest), max_tokens, capabilities)
+        return Plan(
+            hole,
+            window,
+            extra,
+            wants_block(settings.multiline, window.rest),
+            max_tokens,
+            capabilities,
+            context.document.language_id,
+            context.trigger is Trigger.AUTOMATIC,
+        )
 
     def build(self, plan: Plan, context: CompletionContext, model: str) -> Built:
         """Raises BackendError(SETTINGS) if no prompt can be formed that the backend takes."""

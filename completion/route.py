@@ -109,7 +109,7 @@ class Route:
             max_lines=asked.settings.max_lines,
             next_line=next((line for line in plan.window.suffix.split("\n")[1:] if line.strip()), ""),
             lead=plan.window.lead,
-            language_id=asked.context.document.language_id,
+            language_id=plan.language_id,
             reply=built.reply,
         )
         parts, finish, usage = [], None, Usage()
@@ -123,13 +123,17 @@ class Route:
         whole = "".join(parts)
         if finish is Finish.LENGTH and "\n" in whole.strip():
             whole = whole.rpartition("\n")[0]  # the last line was cut somewhere inside
-        text = postprocess.begin(whole, postprocess.Around(plan.window, UNMISTAKABLE))
-        return RawCompletion(text, finish, usage)
+        text = postprocess.begin(whole, _around(plan, built.blind))
+        return RawCompletion(text, finish, usage, built.blind)
 
 
 def finished(raw: RawCompletion, plan: Plan, typed: int = 0) -> str | Reason:
     """What is shown of an answer of which `typed` code points stand before the cursor already."""
-    return postprocess.finish(raw.text, postprocess.Around(plan.window, UNMISTAKABLE), typed)
+    return postprocess.finish(raw.text, _around(plan, raw.blind), typed)
+
+
+def _around(plan: Plan, blind: bool) -> postprocess.Around:
+    return postprocess.Around(plan.window, UNMISTAKABLE, plan.language_id, blind, plan.automatic)
 
 
 def _request(built: Built, plan: Plan, asked: Asked) -> BackendRequest:

@@ -59,15 +59,15 @@ def stop_early(
         *chat,
         Replace(mends),
         UntilLine(next_line, lead),
-        *_lengths(block, max_lines, None if reply or language_id in PROSE else Scope(lead, language_id)),
+        *_lengths(block, max_lines, lead, None if reply or language_id in PROSE else Scope(lead, language_id)),
     )
     return through(stream, steps)
 
 
-def _lengths(block: bool, max_lines: int, scope: Scope | None) -> tuple[Step, ...]:
+def _lengths(block: bool, max_lines: int, lead: str, scope: Scope | None) -> tuple[Step, ...]:
     """How far an answer may go. Chat models indent as they like, and prose has no blocks: no scope for these."""
     if not block:
-        return (FirstLine(),)
+        return (FirstLine(keep_end=not lead.strip()),)
     return (scope, Lines(max_lines)) if scope else (Lines(max_lines),)
 
 
@@ -128,16 +128,17 @@ class Replace:
 
 
 class FirstLine:
-    """Ends at the first line end after text. White space before the text stays."""
+    """Ends at the first line end after text; with `keep_end` behind it. White space before the text stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_end: bool = False) -> None:
+        self._keep = int(keep_end)
         self._begun = False
 
     def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
         begins = 0 if self._begun else len(text) - len(text.lstrip())
         self._begun = self._begun or begins < len(text)
         end = text.find("\n", begins)
-        return (text[:end], True) if end >= 0 else (text, False)
+        return (text[: end + self._keep], True) if end >= 0 else (text, False)
 
 
 class Lines:

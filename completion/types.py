@@ -89,6 +89,7 @@ class Reason(enum.StrEnum):
     MID_WORD = "mid-word"
     EMPTY = "empty"
     DUPLICATE_OF_SUFFIX = "duplicate-of-suffix"
+    MID_LINE = "mid-line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,7 @@ class RawCompletion:
     text: str
     finish: Finish | None  # None: stopped early by the engine
     usage: Usage = field(default=Usage())
+    blind: bool = False  # the model did not see what follows the cursor
 
 
 @dataclass(frozen=True, slots=True)

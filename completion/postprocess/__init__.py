@@ -10,6 +10,7 @@ from completion.postprocess import (
     indentation,
     leading_blank,
     line_ends,
+    mid_line,
     specials,
     suffix_overlap,
     trailing_space,
@@ -30,7 +31,9 @@ BEGINNING: tuple[Filter, ...] = (
 PIPELINE: tuple[Filter, ...] = (
     blank.drop,  # here too, so that silence of the model is not taken for a duplicate
     brackets.cut,
+    mid_line.meets,
     suffix_overlap.cut,
+    mid_line.fit,
     trailing_space.trim,
     blank.drop,
 )

@@ -52,6 +52,7 @@ class Built:
     family: str = ""
     reply: Reply | None = None  # how to read a chat model's answer; None: it is the text alone
     spare_tokens: int = 0  # the answer holds that many besides the text
+    blind: bool = False  # the prompt holds nothing of what follows the cursor
 
 
 def build(material: Material, family: Family, capabilities: Capabilities) -> Built:
@@ -69,7 +70,9 @@ def build(material: Material, family: Family, capabilities: Capabilities) -> Bui
             raise BackendError(ErrorKind.SETTINGS, "This backend takes no shape of prompt that is formed here.")
     more = (file_stop,) if file_stop else ()
     reply = Reply("", clean.prefix, prose=clean.language_id in PROSE) if capabilities.chats else None
-    return Built(prompt, (*family.stops, *more), (*family.terminators, *more), sanitizer.broken, family.name, reply)
+    stops, terminators = (*family.stops, *more), (*family.terminators, *more)
+    blind = isinstance(prompt, RawPrompt) and not family.fim
+    return Built(prompt, stops, terminators, sanitizer.broken, family.name, reply, blind=blind)
 
 
 def _shape(family: Family, capabilities: Capabilities) -> Shape | None:

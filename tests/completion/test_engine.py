@@ -104,7 +104,7 @@ async def test_remote_backends_may_be_forbidden(remote: bool, expected: Reason |
     ],
 )
 async def test_in_a_word(marked: str, trigger: Trigger, expected: Reason | None) -> None:
-    assert reason(await Desk().ask(marked, trigger=trigger)) is expected
+    assert reason(await Desk(["done."]).ask(marked, trigger=trigger)) is expected
 
 
 async def test_the_chosen_entry_of_the_menu_is_taken_as_accepted() -> None:

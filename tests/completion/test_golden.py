@@ -18,7 +18,7 @@ PROMPT_KEYS = ("text", "language", "path", "repo", "files", "shape", "literal", 
 PROMPT_EXPECTED = ("prompt", "special", "prefix", "suffix", "extra", "stops", "system", "user")
 STOPPING_KEYS = ("text", "answer", "family", "literal", "line", "max_lines", "chat", "language")
 STOPPING_EXPECTED = ("expect", "early")
-FILTER_KEYS = ("text", "answer")
+FILTER_KEYS = ("text", "answer", "language", "blind", "automatic")
 FILTER_EXPECTED = ("expect", "reason")
 
 
@@ -191,7 +191,13 @@ async def test_reading_a_chat_does_not_depend_on_the_split(
 
 @pytest.mark.parametrize("case", cases("postprocess", keys=FILTER_KEYS, expectations=FILTER_EXPECTED))
 def test_filters(case: Case) -> None:
-    around = postprocess.Around(window_of(case["text"]), UNMISTAKABLE)
+    around = postprocess.Around(
+        window_of(case["text"]),
+        UNMISTAKABLE,
+        case.get("language", "python"),
+        blind=case.get("blind", False),
+        automatic=case.get("automatic", True),
+    )
     result = postprocess.finish(postprocess.begin(case["answer"], around), around)
     if "reason" in case:
         assert result is Reason(case["reason"])
