@@ -280,7 +280,7 @@ class TestCancel:
         with Child() as child:
             child.load(slow_model)
             for attempt in range(10):
-                child.start(raw(chr(97 + attempt) * 2000), 4)
+                child.start(raw("".join(chr(97 + (i * i + attempt) % 26) for i in range(2000))), 4)
                 while "evaluated" not in child.read():
                     pass
                 child.send("cancel")
