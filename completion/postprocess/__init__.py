@@ -7,6 +7,7 @@ from dataclasses import replace
 from completion.postprocess import (
     blank,
     brackets,
+    echo,
     indentation,
     leading_blank,
     line_ends,
@@ -23,6 +24,7 @@ from completion.types import Reason
 BEGINNING: tuple[Filter, ...] = (
     line_ends.normalise,
     specials.cut,
+    echo.drop,
     indentation.once,
     leading_blank.drop,
 )
