@@ -8,9 +8,14 @@ from completion.postprocess.base import Around
 def drop(text: str, around: Around) -> str:
     lead = around.window.lead
     one_blank = text[:1] == " " and text[1:2].strip() != ""
-    # ` * ` continues a block comment.
-    if not one_blank or text[1:2] == "*":
+    # ` * ` continues a block comment; in a patch the blank says that the line is unchanged.
+    if not one_blank or text[1:2] == "*" or around.language_id in ("diff", "patch"):
         return text
-    if not lead.strip() or lead[-1] == " ":
-        return text[1:]
-    return text
+    if not lead.strip():
+        return text if _indents(lead + " ", text) else text[1:]
+    return text[1:] if lead[-1] == " " else text
+
+
+def _indents(indent: str, text: str) -> bool:
+    """Whether a later line of the answer is indented by `indent`, and not more: it is no blank too many then."""
+    return any(line.startswith(indent) and line[len(indent) :][:1].strip() for line in text.split("\n")[1:])
