@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from completion.lines import columns
+
 _OPENERS = (":", "{", "(", "[")
 _CLOSERS = re.compile(r"[)\]}]|(?:end|fi|done|esac)\b")
 # Lines as shallow as the one that opens the block that still belong to it.
@@ -14,7 +16,6 @@ _GOES_ON = re.compile(r"(?:else|elif|elsif|except|finally|catch|rescue|ensure|wh
 # `#if` and its like stand at the margin.
 _DIRECTIVES = frozenset({"c", "cpp", "objective-c", "objective-cpp", "cuda-cpp", "csharp"})
 _QUOTES = re.compile(r'"""|\'\'\'')
-_TAB = 8  # columns; only compared with other indentation
 
 
 class Scope:
@@ -26,60 +27,62 @@ class Scope:
     def __init__(self, lead: str, language_id: str) -> None:
         self._directives = language_id in _DIRECTIVES
         self._begun = lead.strip() != ""
-        self._line = lead  # the current line, as far as it has come
-        self._sent = len(lead)  # characters of it that were let pass
         self._limit: int | None = None  # columns; None until a line with text has ended
         self._quoted = len(_QUOTES.findall(lead)) % 2 == 1
-        self._held = ""  # line ends and blank lines that come before the current line
+        self._held = ""  # what was not let pass: line ends and blank lines, and the current line if it may end all
+        self._begin_line(lead)
+
+    def _begin_line(self, text: str) -> None:
+        self._line = [text]  # the current line, as far as it has come
+        self._depth: int | None = None  # columns; None while the line is blank
+        self._stays = False  # whatever else the line will hold
 
     def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
         passed: list[str] = []
         first, *more = text.split("\n")
-        self._line += first
+        self._more(first, passed)
         for part in more:
             if self._end_line(passed):
                 return "".join(passed), True
-            self._line, self._sent = part, 0
-        bare, ended = self._line.strip(), False
-        if last and bare:
-            ended = self._end_line(passed)
-        elif last or (bare and self._settled()):
-            passed.append(self._pass())
+            self._held += "\n"
+            self._begin_line("")
+            self._more(part, passed)
+        ended = last and self._end_line(passed)
+        if last and not ended:
+            self._pass(passed)
         return "".join(passed), ended
 
-    def _settled(self) -> bool:
-        """Whether the current line, which has text, stays, whatever else it will hold."""
-        return self._limit is None or self._quoted or _columns(self._line) >= self._limit
+    def _more(self, part: str, passed: list[str]) -> None:
+        self._line.append(part)
+        self._held += part
+        if self._depth is None:
+            line = "".join(self._line)
+            if line.strip():
+                self._depth = columns(line)
+                self._stays = self._limit is None or self._quoted or self._depth >= self._limit
+        if self._stays:
+            self._pass(passed)
 
     def _end_line(self, passed: list[str]) -> bool:
         """The current line is complete. Returns whether the answer ends with it or before it."""
-        bare = self._line.strip()
-        if not bare:
-            self._held += self._line[self._sent :] + "\n"
+        if self._depth is None:
             return False
-        ends = False
-        if not self._settled() and not (self._directives and bare.startswith("#")):
+        line = "".join(self._line)
+        bare, ends = line.strip(), False
+        if not self._stays and not (self._directives and bare.startswith("#")):
             closes = _CLOSERS.match(bare) is not None
             if not closes and not _GOES_ON.match(bare):
                 return True
             ends = closes and not bare.endswith(_OPENERS)
-        passed.append(self._pass())
+        self._pass(passed)
         if self._limit is None:
-            depth = _columns(self._line)
             # A block that the cursor's line opens, or one at the margin, is all that is wanted; within a block an
             # answer may go on behind the blocks it opens itself.
-            opens = bare.endswith(_OPENERS) and (self._begun or depth == 0)
-            self._limit = depth + 1 if opens else depth
-        self._quoted ^= len(_QUOTES.findall(self._line)) % 2 == 1
-        self._held = "\n"
+            opens = bare.endswith(_OPENERS) and (self._begun or self._depth == 0)
+            self._limit = self._depth + 1 if opens else self._depth
+        self._quoted ^= len(_QUOTES.findall(line)) % 2 == 1
         return ends
 
-    def _pass(self) -> str:
-        passed = self._held + self._line[self._sent :]
-        self._held, self._sent = "", len(self._line)
-        return passed
-
-
-def _columns(line: str) -> int:
-    """The width of a line's indentation."""
-    return len(line[: len(line) - len(line.lstrip())].expandtabs(_TAB))
+    def _pass(self, passed: list[str]) -> None:
+        passed.append(self._held)
+        self._held = ""

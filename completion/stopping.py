@@ -15,6 +15,7 @@ from typing import Protocol
 
 from backends.base import BackendError, Delta, ErrorKind
 from completion.chat_reply import PROSE, DropEcho, Reply, TakeCode
+from completion.postprocess.length import LONGEST, longest_line
 from completion.scope import Scope
 
 Stream = AsyncGenerator[Delta, None]
@@ -58,6 +59,7 @@ def stop_early(
         CutTerminators(terminators),
         *chat,
         Replace(mends),
+        Cap(LONGEST, longest_line(language_id)),
         UntilLine(next_line, lead),
         *_lengths(block, max_lines, lead, None if reply or language_id in PROSE else Scope(lead, language_id)),
     )
@@ -157,6 +159,28 @@ class Lines:
         return text, False
 
 
+class Cap:
+    """Ends with the first character that is too many in the answer or in one of its lines. It passes: so it is seen."""
+
+    def __init__(self, longest: int, longest_line: int) -> None:
+        self._left = longest
+        self._line_left = self._longest_line = longest_line
+
+    def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
+        at = 0
+        while True:
+            end = text.find("\n", at)
+            stop = end if end >= 0 else len(text)
+            room = min(self._line_left, self._left - at)
+            if stop - at > room:
+                return text[: at + room + 1], True
+            if end < 0:
+                self._line_left -= stop - at
+                self._left -= len(text)
+                return text, False
+            at, self._line_left = end + 1, self._longest_line
+
+
 class UntilLine:
     """Ends before the line `target`, which follows the hole already. `lead` is what the first line begins with.
 
@@ -167,54 +191,62 @@ class UntilLine:
     def __init__(self, target: str, lead: str) -> None:
         self._met = False
         self._target = target.rstrip()
-        self._line = ""  # the current line, with the line end before it
-        self._sent = 0  # characters of it that were let pass
-        self._lead: str = lead  # before the first line; "" from the second on
+        self._bare = target.strip()
+        self._line = ""  # the current line with what stands before it, as long as it may become equal
+        self._begin_line(lead, "")
         self._blank = True  # no text was let pass
         self._ended = False
         self._open = 0  # brackets the answer has opened and not closed
 
+    def _begin_line(self, lead: str, newline: str) -> None:
+        self._line = lead
+        self._held = newline  # what of the line was not let pass, with the line end before it
+        self._apart = False  # the line cannot become equal any more: nothing of it is held or looked at
+        self._line_open = 0
+
     def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
-        if not self._target.strip() or self._ended:
+        if not self._bare or self._ended:
             return text, False
         self._ended = last
-        passed = []
+        passed: list[str] = []
         first, *more = text.split("\n")
-        self._line += first
+        self._more(first, passed)
         for part in more:
-            passed.append(self._end_line())
+            self._end_line(passed)
             if self._met:
                 return "".join(passed), True
-            self._lead, self._line, self._sent = "", "\n" + part, 0
+            self._begin_line("", "\n")
+            self._more(part, passed)
         if last:
-            passed.append(self._end_line())
-        elif not self._target.strip().startswith(self._full().strip()):
-            passed.append(self._pass())
+            self._end_line(passed)
         return "".join(passed), self._met
 
-    def _full(self) -> str:
-        return self._lead + self._line.removeprefix("\n")
+    def _more(self, part: str, passed: list[str]) -> None:
+        self._held += part
+        self._line_open += sum(map(part.count, "([{")) - sum(map(part.count, ")]}"))
+        if not self._apart:
+            self._line += part
+            self._apart = not self._bare.startswith(self._line.strip())
+        if self._apart:
+            self._pass(passed)
 
-    def _end_line(self) -> str:
-        if self._equal():
-            self._met = True
-            return self._pass() if self._blank else ""
-        passed = self._pass()
-        self._open += sum((c in "([{") - (c in ")]}") for c in self._line)
-        return passed
+    def _end_line(self, passed: list[str]) -> None:
+        self._met = not self._apart and self._equal()
+        if self._blank or not self._met:
+            self._pass(passed)
+        self._open += self._line_open
 
-    def _pass(self) -> str:
-        passed = self._line[self._sent :]
-        self._sent = len(self._line)
-        self._blank = self._blank and not passed.strip()
-        return passed
+    def _pass(self, passed: list[str]) -> None:
+        passed.append(self._held)
+        self._blank = self._blank and not self._held.strip()
+        self._held = ""
 
     def _equal(self) -> bool:
-        line, bare = self._full().rstrip(), self._target.strip()
+        line = self._line.rstrip()
         if line == self._target:
             # A lone closing bracket may belong to what the answer itself has opened.
-            return self._open <= 0 or any(c.isalnum() for c in bare)
-        return len(bare) >= _TELLING and line.strip() == bare
+            return self._open <= 0 or any(c.isalnum() for c in self._bare)
+        return len(self._bare) >= _TELLING and line.strip() == self._bare
 
 
 class _Keys:

@@ -90,6 +90,7 @@ class Reason(enum.StrEnum):
     EMPTY = "empty"
     DUPLICATE_OF_SUFFIX = "duplicate-of-suffix"
     MID_LINE = "mid-line"
+    TOO_LONG = "too-long"
 
 
 @dataclass(frozen=True, slots=True)

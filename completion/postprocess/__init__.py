@@ -10,6 +10,7 @@ from completion.postprocess import (
     echo,
     indentation,
     leading_blank,
+    length,
     line_ends,
     mid_line,
     specials,
@@ -32,6 +33,7 @@ BEGINNING: tuple[Filter, ...] = (
 # Run each time an answer is used.
 PIPELINE: tuple[Filter, ...] = (
     blank.drop,  # here too, so that silence of the model is not taken for a duplicate
+    length.cap,
     brackets.cut,
     mid_line.meets,
     suffix_overlap.cut,
