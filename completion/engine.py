@@ -9,7 +9,7 @@ from backends.base import Backend, BackendError, ErrorKind, Observer, SilentObse
 from completion.cache import Cache
 from completion.clock import Clock, SystemClock
 from completion.gate import Gate, SupersededError
-from completion.plan import Plan, Planner, replaced
+from completion.plan import Plan, Planner, misplaced, replaced
 from completion.privacy import Ignored
 from completion.relay import Relay
 from completion.route import Asked, OnText, Route, finished
@@ -120,6 +120,8 @@ class Engine:
             return NoSuggestion(Reason.DISABLED)
         if self._ignored(context.document):
             return NoSuggestion(Reason.IGNORED_FILE)
+        if misplaced(context):
+            return NoSuggestion(Reason.STALE, "the chosen entry of the menu is not where the cursor is")
         if not self._routes:
             return NoSuggestion(Reason.NO_BACKEND, _NO_BACKEND)
         if not routes:

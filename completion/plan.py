@@ -22,6 +22,9 @@ _TEMPLATE = 32
 # The window is never asked to be smaller than this, in tokens.
 _LEAST = 16
 
+# No entry of a menu takes the place of more, in code points.
+_ENTRY = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -113,11 +116,21 @@ class Planner:
 
 def replaced(context: CompletionContext) -> tuple[tuple[int, int], str]:
     """The range the suggestion takes the place of, and the text it begins with: those of the menu's chosen entry."""
+    if context.selected is not None:
+        return (context.selected.start, context.selected.end), context.selected.text
     offset = max(0, min(context.offset, len(context.document.text)))
+    return (offset, offset), ""
+
+
+def misplaced(context: CompletionContext) -> bool:
+    """Whether the menu's chosen entry would take the place of text that is not around the cursor on its line."""
     if context.selected is None:
-        return (offset, offset), ""
-    start, end = context.selected.start, context.selected.end
-    return (max(0, min(start, offset)), min(max(end, offset), len(context.document.text))), context.selected.text
+        return False
+    start, end, text = context.selected.start, context.selected.end, context.document.text
+    if not 0 <= start <= context.offset <= end <= len(text) or end - start > _ENTRY:
+        return True
+    taken = text.slice(start, end)
+    return "\n" in taken or "\r" in taken
 
 
 def shape_of(prompt: Prompt) -> Shape:

@@ -116,6 +116,33 @@ async def test_the_chosen_entry_of_the_menu_is_taken_as_accepted() -> None:
     assert (prompt.prefix, prompt.suffix) == ("os.path.join", "\n")
 
 
+@pytest.mark.parametrize(
+    ("marked", "start", "end", "expected"),
+    [
+        ("os.⟦|⟧pa\n", 4, 5, Reason.STALE),  # behind the cursor
+        ("os.pa⟦|⟧\n", 3, 4, Reason.STALE),  # before it
+        ("a\nos.pa⟦|⟧\n", 0, 1, Reason.STALE),  # on another line
+        ("a\nos.pa⟦|⟧\n", 0, 7, Reason.STALE),  # over two lines
+        ("a\ros.pa⟦|⟧\n", 0, 7, Reason.STALE),
+        ("os.pa⟦|⟧\n", 5, 3, Reason.STALE),  # reversed
+        ("os.pa⟦|⟧\n", 3, 99, Reason.STALE),  # past the end
+        ("os.pa⟦|⟧\n", -1, 5, Reason.STALE),
+        ("os.pa⟦|⟧\n", 3, 5, None),
+        ("os.p⟦|⟧a\n", 3, 5, None),  # the word is replaced as a whole
+        ("os.⟦|⟧\n", 3, 3, None),
+    ],
+)
+async def test_an_entry_that_is_not_at_the_cursor_is_refused(
+    marked: str, start: int, end: int, expected: Reason | None
+) -> None:
+    desk = Desk(["(x)"])
+    outcome = await desk.ask(marked, selected=Selected("path", start, end))
+    assert reason(outcome) is expected
+    assert len(desk.backend.requests) == (expected is None)
+    if isinstance(outcome, Completion):
+        assert (outcome.text, outcome.start, outcome.end) == ("path(x)", start, end)
+
+
 async def test_crlf_goes_out_as_lf_and_comes_back_on_every_line() -> None:
     desk = Desk(["a = 1\n", "\nb = 2"])
     outcome = await desk.ask("x\r\n⟦|⟧\r\ny\r\n")
