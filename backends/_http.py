@@ -230,7 +230,11 @@ class HttpClient:
                 # Environment proxies are honoured, but never for this machine itself.
                 mounts={} if self.remote else {f"all://{_bracketed(self._base.host)}": None},
                 timeout=httpx.Timeout(None, connect=self._settings.connect_timeout_s),
-                limits=httpx.Limits(MOST_CONNECTIONS, MOST_IDLE_CONNECTIONS, KEEPALIVE_S),
+                limits=httpx.Limits(
+                    max_connections=MOST_CONNECTIONS,
+                    max_keepalive_connections=MOST_IDLE_CONNECTIONS,
+                    keepalive_expiry=KEEPALIVE_S,
+                ),
                 headers={"user-agent": "midfill"},
                 http2=self._base.scheme == "https",  # where the service offers it in the TLS handshake
             )
