@@ -34,9 +34,11 @@ class RequestTrace:
         "backend",
         "cache",
         "debounced",
+        "detail",
         "dispatched",
         "failures",
         "family",
+        "files",
         "first_delta",
         "generated_tokens",
         "id",
@@ -58,6 +60,8 @@ class RequestTrace:
         self.text = text  # whether `prompt` and `answer` are to be filled in
         self.cache = "miss"  # "miss", "typed-through" or "hit"
         self.reason = ""  # "shown" or a Reason
+        self.detail: str | None = None  # more about the reason, such as a backend's error
+        self.files: tuple[str, ...] = ()  # paths of the other files in the prompt; never written
         self.backend: str | None = None  # that gave the answer, or was asked last
         self.failures: list[str] = []  # "name:kind" of each backend that was asked before
         self.shape: str | None = None  # of the prompt that was sent, and the family it was formed for
@@ -92,7 +96,8 @@ class RequestTrace:
         self.generated_tokens = usage.generated_tokens
 
     def as_json(self) -> str:
-        fields = [name for name in self.__slots__ if not name.startswith("_") and name not in ("received", "text")]
+        kept = ("received", "text", "files")
+        fields = [name for name in self.__slots__ if not name.startswith("_") and name not in kept]
         texts = ("prompt", "answer")
         ordered = [
             "id",
@@ -131,6 +136,7 @@ class TraceLog:
             trace.answer = outcome.text if trace.text else None
         else:
             trace.reason = outcome.reason.value
+            trace.detail = outcome.detail or None
         self._counts[trace.reason] += 1
         self._recent.append(trace)
         self._last[trace.uri_hash] = trace

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from lsp_server.language_ids import language_id
 
 _TARGET = re.compile(r"(.+):([0-9]{1,9}):([0-9]{1,9})", re.DOTALL)
 _LINE_END = re.compile(r"\r\n|\r|\n")
+LIMIT = 64 << 20  # bytes of a file
 _ROOT_MARKS = (".midfill.toml", ".git", ".hg", "pyproject.toml", "package.json", "Cargo.toml", "go.mod")
 
 
@@ -36,17 +40,32 @@ def parse_target(text: str) -> Target:
 
 
 def read_text(path: Path) -> str:
-    """Raises UsageError for what is missing, binary or not UTF-8. A byte order mark is not part of the text."""
+    """Raises UsageError for what is missing, no regular file, too large, binary or not UTF-8.
+
+    A byte order mark is not part of the text. Never blocks on a pipe or device.
+    """
     try:
-        data = path.read_bytes()
+        before = path.stat()
+        if not (stat.S_ISREG(before.st_mode) or stat.S_ISDIR(before.st_mode)):
+            raise UsageError(f"{path} is not a regular file")
+        with open(path, "rb", opener=_open) as file:
+            data = file.read(LIMIT + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b"\x00"
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError:
+        raise UsageError(f"{path}: no file can have this name") from None
+    if len(data) > LIMIT:
+        raise UsageError(f"{path} is larger than {LIMIT >> 20} MiB")
     if b"\x00" in data:
         raise UsageError(f"{path} is a binary file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 (byte {error.start})") from None
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
 
 
 def offset_of(text: str, target: Target) -> int:
@@ -78,8 +97,12 @@ def root_of(path: Path) -> Path:
     return next((up for up in (folder, *folder.parents) if any((up / mark).exists() for mark in _ROOT_MARKS)), folder)
 
 
-def snapshot(path: Path, text: str, root: Path) -> DocumentSnapshot:
-    """A file as if an editor had opened it."""
-    whole = path.resolve()
+def snapshot(path: Path, text: str, root: Path, ignored: Callable[[DocumentSnapshot], bool]) -> DocumentSnapshot:
+    """A file as if an editor had opened it. Of a link to it, the name is told if it is `ignored`."""
+    link = _snapshot(Path(os.path.abspath(path)), text, root)
+    return link if ignored(link) else _snapshot(path.resolve(), text, root)
+
+
+def _snapshot(whole: Path, text: str, root: Path) -> DocumentSnapshot:
     relative = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else None
-    return DocumentSnapshot(whole.as_uri(), language_id(path.name), 0, PlainText(text), relative)
+    return DocumentSnapshot(whole.as_uri(), language_id(whole.name), 0, PlainText(text), relative)

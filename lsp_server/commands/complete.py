@@ -9,10 +9,12 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from backends.base import Backend, ErrorKind
 from completion.clock import SystemClock
+from completion.privacy import Ignored
 from completion.trace import TraceLog
 from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, Reason, Trigger
 from lsp_server import cli, compose, fds
@@ -33,13 +35,15 @@ _TIMES = ("debounced", "dispatched", "first_delta", "last_delta", "answered")
 class _Answer:
     outcome: Outcome
     trace: Mapping[str, Any]
+    files: tuple[str, ...]
 
 
 def command(arguments: argparse.Namespace) -> int:
     try:
         target = _place.parse_target(arguments.target)
         root = _place.root_of(target.path)
-        context = _context(arguments, target)
+        texts = [(path, _place.read_text(path)) for path in (target.path, *arguments.open)]
+        offset = _place.offset_of(texts[0][1], target)
     except _place.UsageError as error:
         return cli.fail(str(error))
     wanted = tuple(filter(None, arguments.backend.split(",")))
@@ -47,6 +51,7 @@ def command(arguments: argparse.Namespace) -> int:
     tell(problems)
     if wanted not in ((), settings.order):
         return cli.USAGE  # told above
+    context = _context(texts, offset, root, Ignored(settings.engine.privacy.ignore))
     with fds.take_stdout() as out:
         terminal = Terminal(out, explain=arguments.explain)
         backends = compose.build_backends(settings, terminal)
@@ -56,16 +61,18 @@ def command(arguments: argparse.Namespace) -> int:
         return _show(arguments, context, answer, terminal)
 
 
-def _context(arguments: argparse.Namespace, target: _place.Target) -> CompletionContext:
-    """Raises UsageError."""
-    root = _place.root_of(target.path)
-    text = _place.read_text(target.path)
+def _context(texts: Sequence[tuple[Path, str]], offset: int, root: Path, ignored: Ignored) -> CompletionContext:
+    """The first of `texts` as the file to complete, the others as files that are open beside it."""
+    documents = [_place.snapshot(path, text, root, ignored) for path, text in texts]
+    for (path, _), document in list(zip(texts, documents, strict=True))[1:]:
+        if ignored(document):
+            note(f"{path} is not shown to the model: it matches privacy.ignore")
     return CompletionContext(
-        document=_place.snapshot(target.path, text, root),
-        offset=_place.offset_of(text, target),
+        document=documents[0],
+        offset=offset,
         trigger=Trigger.INVOKED,
         repo=root.name or None,
-        others=tuple(_place.snapshot(path, _place.read_text(path), root) for path in arguments.open),
+        others=tuple(documents[1:]),
     )
 
 
@@ -83,7 +90,7 @@ async def _ask(
         traces.finish(trace, outcome)
     if stream:
         _show_piece("\n")
-    return _Answer(outcome, json.loads(lines[-1]))
+    return _Answer(outcome, json.loads(lines[-1]), trace.files)
 
 
 def _show_piece(text: str) -> None:
@@ -94,6 +101,7 @@ def _show(arguments: argparse.Namespace, context: CompletionContext, answer: _An
     outcome = answer.outcome
     if arguments.explain:
         _explain(answer.trace)
+        note(f"open files: {', '.join(answer.files) or 'none'}")
     if arguments.json:
         terminal.result(json.dumps(_as_json(context, answer)))
     elif isinstance(outcome, Completion):

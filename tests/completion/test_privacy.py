@@ -88,10 +88,56 @@ def document(path: str | None, uri: str = "untitled:x") -> DocumentSnapshot:
         ((".env",), None, "untitled:.env", True),
         (("*.ipynb",), None, "vscode-notebook-cell:/x/a.ipynb#W1", True),
         ((".env",), None, "file:///home/environment", False),
+        (("secrets/*",), None, "file:///w/secrets/c.c", True),  # no workspace
+        (("secrets/*",), "c.c", "file:///w/secrets/c.c", True),  # the workspace begins below
+        (("secrets/*",), "app/secrets/c.c", "", True),
+        (("secrets/*",), "app/secrets/deep/c.c", "", True),
+        (("secrets/*",), "app/nosecrets/c.c", "file:///w/app/nosecrets/c.c", False),
+        (("secrets/*",), "secrets.c", "file:///w/secrets.c", False),
+        (("secrets/*",), None, "untitled:secrets/c.c", True),
+        (("secrets/*",), None, "file:///c%3A/w/Secrets/c.c", True),
+        (("secrets/*",), None, "file:///w//secrets/./c.c", True),
+        (("secrets/*",), None, "vscode-notebook-cell:/w/secrets/a.ipynb#W1", True),
+        (("secrets/*",), None, "file:///w/secrets/c.c?x", True),
+        (("secrets/**",), "secrets/c.c", "", True),
+        ((" secrets/ ",), "secrets/c.c", "", True),
+        (("secrets\\",), "secrets/c.c", "", True),
+        (("a/secrets",), "a/secrets/c.c", "", True),  # a folder
+        (("a/secrets",), "a/secrets.c", "", False),
+        (("secrets",), "secrets/c.c", "", False),
+        (("secrets/c.c",), "secrets/c.c", "", True),
+        (("secrets/c.c",), "secrets/c.cc", "", False),
+        (("a/**/b",), "a/b", "", True),
+        (("a/**/b",), "x/a/y/z/b", "", True),
+        (("a/**/b",), "a/bb", "", False),
+        (("a/**/b",), "a/xb", "", False),
+        (("*/a/**/b/**/c",), "x/a/b/y/c", "", True),
+        (("/secrets/*",), "secrets/c.c", "file:///w/secrets/c.c", True),
+        (("/secrets/*",), "app/secrets/c.c", "file:///w/app/secrets/c.c", False),
+        (("/secrets/*",), None, "file:///w/secrets/c.c", True),  # where the top is, is not known
+        (("/a.py",), "a.py", "file:///w/a.py", True),
+        (("/a.py",), "b/a.py", "file:///w/b/a.py", False),
+        (("/home/u/keys/*",), "keys/c.c", "file:///home/u/keys/c.c", True),
+        (("/home/u/keys/*",), None, "file:///home/u/keys/c.c", True),
+        (("/home/u/keys/*",), "c.c", "file:///x/home/u/keys/c.c", False),
+        (("C:\\keys\\*",), "c.c", "file:///c%3A/keys/c.c", True),
+        (("caf\u00e9/*",), "cafe\u0301/c.c", "", True),
+        (("a[12].py",), "x/a2.py", "", True),
+        (("a[12].py",), "x/a3.py", "", False),
+        (("a?.py",), "x/ab.py", "", True),
+        (("", "./"), "a.py", "", False),
     ],
 )
 def test_ignored(globs: tuple[str, ...], path: str | None, uri: str, expected: bool) -> None:
     assert Ignored(globs)(document(path, uri or "file:///w/x")) is expected
+
+
+def test_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/u")
+    monkeypatch.setenv("USERPROFILE", "/home/u")
+    ignored = Ignored(["~/keys/*"])
+    assert ignored(document(None, "file:///home/u/keys/c.c"))
+    assert not ignored(document("keys/c.c", "file:///home/v/keys/c.c"))
 
 
 @pytest.mark.parametrize("name", [".env", ".env.local", "a.pem", "a.key", "id_rsa", "id_ed25519.pub", "x.p12", "x.pfx"])

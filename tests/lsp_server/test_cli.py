@@ -85,7 +85,7 @@ def test_the_root_is_the_nearest_project(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     (tmp_path / "repo" / ".git").mkdir()
     assert _place.root_of(inner / "a.py") == tmp_path.resolve() / "repo"
-    shot = _place.snapshot(inner / "a.py", "x", tmp_path.resolve() / "repo")
+    shot = _place.snapshot(inner / "a.py", "x", tmp_path.resolve() / "repo", lambda _: False)
     assert (shot.path, shot.language_id) == ("pkg/a.py", "python")
     assert shot.uri == (inner.resolve() / "a.py").as_uri()
 
