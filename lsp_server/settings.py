@@ -11,7 +11,7 @@ from typing import Any
 from backends.settings import BackendSettings
 from completion.settings import CompletionSettings, ContextSettings, EngineSettings, PrivacySettings
 from lsp_server.gateway.settings import GatewaySettings
-from lsp_server.settings_schema import ROOT
+from lsp_server.settings_schema import ROOT, displayed
 from lsp_server.settings_sources import (
     PROJECT_FILE,
     Collected,
@@ -22,6 +22,7 @@ from lsp_server.settings_sources import (
     read_environment,
     read_file,
     read_leaf,
+    rule_of,
 )
 
 __all__ = ["Problem", "Settings", "load", "no_backend", "project_files", "user_file"]
@@ -49,6 +50,7 @@ class Settings:
     engine: EngineSettings = field(default_factory=EngineSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> where it was set
+    values: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))  # for reports; None: hidden
     untouched: bool = True  # nothing at all was said about backends, right or wrong
 
     @property
@@ -115,9 +117,27 @@ def _build(read: Collected) -> Settings:
     backends = _backends(read)
     chosen = _choose(read, backends)
     sources = {".".join(entry.path): entry.source for entry in read.entries}
+    values = {
+        ".".join(path): displayed(rule, _used(entry, engine.privacy))
+        for entry in read.entries
+        if (path := entry.path) and (rule := rule_of(path))
+    }
     gateway = GatewaySettings(**_values(read.entries, "gateway"))
     untouched = not (_named(read) or _begun(read) or backends.keys() - {LOCAL})
-    return Settings(chosen, MappingProxyType(backends), engine, gateway, MappingProxyType(sources), untouched)
+    return Settings(
+        chosen,
+        MappingProxyType(backends),
+        engine,
+        gateway,
+        MappingProxyType(sources),
+        MappingProxyType(values),
+        untouched,
+    )
+
+
+def _used(entry: Entry, privacy: PrivacySettings) -> Any:
+    """What came of a value: several places may add to one setting, and `allow_remote` may be in doubt."""
+    return getattr(privacy, entry.path[1]) if entry.path[0] == "privacy" else entry.value
 
 
 def _values(entries: Iterable[Entry], *table: str) -> dict[str, Any]:

@@ -285,6 +285,14 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
+def displayed(rule: Rule, value: object) -> str | None:
+    """A value that was taken, for a report: as JSON, without what a URL may hold of a secret. None: not to be shown."""
+    if rule.secret:
+        return None
+    text = re.sub(r"//[^/@\s\"]*@", "//…@", json.dumps(value, ensure_ascii=False))
+    return re.sub(r"\?[^\"]*", "?…", text) if rule.kind == "url" else text
+
+
 def snake(name: str) -> str:
     """debounceMs -> debounce_ms"""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: "_" + found[1].lower(), name)

@@ -299,7 +299,7 @@ def read_environment(into: Collected, environ: Mapping[str, str], others: Sequen
             continue
         place = Place(f"environment variable {variable}")
         path = tuple(variable.removeprefix(ENV_PREFIX).lower().split("__"))
-        rule = _rule(path)
+        rule = rule_of(path)
         if rule is None:
             _unknown_variable(into, path, place)
             continue
@@ -313,7 +313,7 @@ _JSON_KINDS = ("strings", "headers", "json")
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
-def _rule(path: tuple[str, ...]) -> Rule | None:
+def rule_of(path: tuple[str, ...]) -> Rule | None:
     match path:
         case (name,):
             return ROOT.get(name)

@@ -43,6 +43,7 @@ class _Notices:
 class Report:
     files: tuple[tuple[str, bool], ...]
     sources: Mapping[str, str]
+    values: Mapping[str, str | None]
     problems: tuple[Problem, ...]
     backends: tuple[dict[str, Any], ...]  # in the order they are asked; empty: none is chosen
     built: bool  # False: the settings of one are wrong, or none may be asked
@@ -61,6 +62,7 @@ class Report:
             "system": platform.platform(),
             "files": [{"path": path, "exists": exists} for path, exists in self.files],
             "sources": dict(self.sources),
+            "values": {path: None if value is None else json.loads(value) for path, value in self.values.items()},
             "problems": [asdict(problem) for problem in self.problems],
             "backend": self.backends[0] if self.backends else None,
             "backends": list(self.backends),
@@ -71,13 +73,17 @@ class Report:
     def as_text(self) -> str:
         lines = [f"midfill {version()}, Python {platform.python_version()}, {platform.platform()}", "", "settings"]
         lines += [f"  {'read' if exists else 'none'}  {path}" for path, exists in self.files]
-        lines += [f"  set   {path} ({source})" for path, source in self.sources.items()]
+        lines += [f"  set   {self._setting(path)} ({source})" for path, source in self.sources.items()]
         lines += [f"  FAIL  {problem}" for problem in self.problems]
         lines += ["", "backend"]
         for backend in self.backends:
             lines += [f"  {name}: {value}" for name, value in backend.items() if value]
         lines += [_line(check) for check in self.checks]
         return "\n".join([*lines, "", self.verdict])
+
+    def _setting(self, path: str) -> str:
+        value = self.values.get(path)
+        return path if value is None else f"{path} = {value}"
 
     @property
     def verdict(self) -> str:
@@ -101,7 +107,7 @@ def command(arguments: argparse.Namespace) -> int:
         built, checks = _checks(settings)
         described = tuple(_describe(name, settings.backends[name]) for name in settings.order)
         found = tuple((str(file), file.is_file()) for file in files)
-        report = Report(found, settings.sources, problems, described, built, checks)
+        report = Report(found, settings.sources, settings.values, problems, described, built, checks)
         Terminal(out).result(json.dumps(report.as_json()) if arguments.json else report.as_text())
     return report.code
 

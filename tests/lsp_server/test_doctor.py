@@ -123,3 +123,31 @@ def test_the_embedded_model_works(tmp_path: Path) -> None:
     path = midfill("models", "path", cwd=tmp_path)
     assert path.returncode == 0
     assert Path(path.stdout.strip()).read_bytes()[:4] == b"GGUF"
+
+
+def test_values_are_shown_but_for_secrets(tmp_path: Path, service: FfmService) -> None:
+    more = (
+        'headers = {X = "hidden-1"}\nparameters = {p = "hidden-2"}\nproxy = "http://user:hidden-3@127.0.0.1:9"\n'
+        'key_command = ["hidden-4"]\n[backends.b]\nkind = "ffm"\nurl = "https://x/?token=hidden-5"\n'
+        '[privacy]\nignore = ["a"]\n[completion]\nmax_lines = 5\n'
+    )
+    file = configured(tmp_path, service.url, more)
+    (tmp_path / ".midfill.toml").write_text('[privacy]\nignore = ["b"]\n')
+    env = {"WORK_KEY": KEY, "MIDFILL_BACKEND": "work"}
+    text = midfill("doctor", "--config", file, cwd=tmp_path, env=env)
+    for line in (
+        f"set   completion.max_lines = 5 ({file})",
+        'set   backend = ["work"] (environment variable MIDFILL_BACKEND)',
+        'set   privacy.ignore = ["a", "b"] (',
+        f"set   backends.work.headers ({file})",
+        'set   backends.work.proxy = "http://…@127.0.0.1:9" (',
+        'set   backends.b.url = "https://x/?…" (',
+    ):
+        assert line in text.stdout
+    report = midfill("doctor", "--json", "--config", file, cwd=tmp_path, env=env)
+    values = json.loads(report.stdout)["values"]
+    assert (values["completion.max_lines"], values["privacy.ignore"]) == (5, ["a", "b"])
+    assert values["backends.work.headers"] is values["backends.work.key_command"] is None
+    for done in (text, report):
+        assert "hidden" not in done.stdout + done.stderr
+        assert KEY not in done.stdout + done.stderr
