@@ -84,7 +84,7 @@ class GatewayProcess:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def end(self, number: signal.Signals) -> int:
+    def end(self, number: int) -> int:
         if self._process.poll() is None:
             self._process.send_signal(number)
         code = self._process.wait(30)

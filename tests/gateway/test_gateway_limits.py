@@ -44,7 +44,7 @@ SMALL = Settings(gateway=GatewaySettings(running=1, waiting=1, max_body_kb=1))
     ],
 )
 def test_a_wrong_key_is_refused_by_each_api(gateway: GatewayProcess, headers: dict[str, str]) -> None:
-    encoded = {name: value.encode() for name, value in headers.items()}
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     with httpx.Client(base_url=gateway.url, headers=encoded, trust_env=False) as client:
         responses = [client.post(path, json=BODY) for path in (INFILL, CODE, "/v1/code/prompt", OPENAI)]
         responses.append(client.get("/v1/models"))
