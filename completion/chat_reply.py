@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*(.*)")
 _LANGUAGE = re.compile(r"[\w+#.:/-]*\s*")  # what may stand behind an opening fence; all else is code
 _THINKING = re.compile(r"\s*<(?:think|thinking|thought|reasoning)>")
-_THOUGHT = re.compile(r".*</(?:think|thinking|thought|reasoning)>", re.S)
+_THOUGHT = re.compile(r".*?</(?:think|thinking|thought|reasoning)>", re.S)
 
 # How models begin to talk about their answer.
 _OPENER = re.compile(
@@ -76,6 +76,8 @@ class TakeCode:
                 if not thought and not last:
                     return
                 self._held, self._thought = self._held[thought.end() :] if thought else "", True
+                if thought:
+                    continue  # more of it may follow
             line, end, rest = self._held.partition("\n")
             if not end and not last:
                 return
