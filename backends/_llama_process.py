@@ -27,6 +27,7 @@ _BOOT = (
     "sys.path.remove(sys.argv[1]); main()"
 )
 _LINE_BYTES = 1 << 22  # longest line taken from the child
+_ERROR_BYTES = 1 << 12  # of stderr at once, and of its longest line
 _CLOSE_S = 1.0  # a child that has not ended by then is killed, seconds
 
 
@@ -153,9 +154,15 @@ class LlamaProcess:
     async def _read_errors(self) -> None:
         stderr = self._process.stderr
         if stderr is not None:
-            while line := await stderr.readline():
-                if text := line.decode("utf-8", "replace").strip():
-                    self._errors.append(text)
+            rest = b""  # not by lines: one without end would fill the pipe, and the child would wait for ever
+            while data := await stderr.read(_ERROR_BYTES):
+                *lines, rest = (rest + data).split(b"\n")
+                rest = rest[-_ERROR_BYTES:]
+                self._keep(*lines)
+            self._keep(rest)
+
+    def _keep(self, *lines: bytes) -> None:
+        self._errors.extend(text for line in lines if (text := line.decode("utf-8", "replace").strip()))
 
     def _gone(self) -> None:
         self.idle.set()

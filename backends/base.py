@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from backends.plain import plain
+
 
 class Shape(enum.Enum):
     """What a backend can be asked with."""
@@ -166,9 +168,9 @@ class BackendError(Exception):
         status: int | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        super().__init__(message)
+        self.message = plain(message)  # a service's words may be in it
+        super().__init__(self.message)
         self.kind = kind
-        self.message = message
         self.status = status
         self.retry_after_s = retry_after_s
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from backends.plain import plain
 from lsp_server.capabilities import ClientCapabilities
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Client:
         if key in self._noticed:
             return
         self._noticed.add(key)
+        message = plain(message)  # names in a project's files, words of a service
         if not warning:
             self.log(message)
             return
@@ -56,6 +58,7 @@ class Client:
 
     def log(self, message: str) -> None:
         """A detail for the editor's log."""
+        message = plain(message)
         logger.info("%s", message)
         self._protocol.notify(types.WINDOW_LOG_MESSAGE, types.LogMessageParams(types.MessageType.Info, message))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from backends._http import MOST_CONNECTIONS, MOST_IDLE_CONNECTIONS
 from backends.base import BackendError, BackendRequest, ErrorKind
 from tests.services.ffm import FfmService
 from tests.services.http2 import CA, CERTIFICATE, CLIENT, h2_service, server_context
@@ -283,3 +284,16 @@ async def drained(backend: Any) -> None:
     """Wait until the connection of the last answer can be used again."""
     while backend._http._draining:
         await asyncio.wait(backend._http._draining)
+
+
+async def test_few_connections_are_kept(
+    make_ffm: Any, question: BackendRequest, collect: Any, service: FfmService
+) -> None:
+    backend = make_ffm(service.url)
+    ports = []
+    for _ in range(2):
+        await asyncio.gather(*(collect(backend, question) for _ in range(MOST_CONNECTIONS + 5)))
+        ports.append({seen.port for seen in service.log})
+        service.reset()
+    assert min(map(len, ports)) > MOST_IDLE_CONNECTIONS, "they ran side by side"
+    assert 0 < len(ports[0] & ports[1]) <= MOST_IDLE_CONNECTIONS
