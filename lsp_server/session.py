@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_REPLACE_S = 1.0  # seconds between two changes of backends
 _CLOSE_S = 2.0  # an engine or backend that takes longer to close is left behind
 OTHER_DOCUMENTS = 20  # open documents shown to the engine besides the current one
 
@@ -79,7 +80,9 @@ class Session:
         self.tally = Tally()
         self._options = options
         self._setup: _Setup | None = None
-        self._ready = asyncio.Event()
+        self._ready = asyncio.Event()  # requests wait for it
+        self._due: asyncio.Handle | None = None  # the settings are about to be read
+        self._replaced = float("-inf")  # when backends were last replaced, seconds of the loop's clock
         self._told: set[Problem] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._traces: TraceLog | None = None
@@ -100,13 +103,23 @@ class Session:
         return self._ready.is_set()
 
     def reload(self) -> None:
-        """Read the settings anew; engine and backends are replaced as far as their settings changed."""
+        """Read the settings anew; engine and backends are replaced as far as their settings changed.
+
+        That is done before any request that comes later is begun, and once for many calls in a row: a client may send
+        its settings at every key of its settings page.
+        """
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_soon(self._reload_now)
+
+    def _reload_now(self) -> None:
+        self._due = None
         try:
             self._reload()
         except Exception:
             logger.exception("bug while reading settings")
             self.client.notice("start", "internal error while starting; the server's log says more")
-        self._ready.set()
+        if self._due is None:
+            self._ready.set()
 
     def _reload(self) -> None:
         roots = [Path(path) for root in self.documents.roots if (path := to_path(root.uri)) is not None]
@@ -117,17 +130,28 @@ class Session:
                 self.client.notice(f"setting {problem}", str(problem))
         old = self._setup
         if old is None or _backends_of(old.settings) != _backends_of(settings):
-            self._replace(settings)
+            self._replace_soon(settings)
         elif old.settings.engine != settings.engine:
             self._setup = self._built(settings, old.backends)
             self.spawn(_close(old.engine))
         else:
             self._setup = _Setup(settings, old.backends, old.engine)
 
+    def _replace_soon(self, settings: Settings) -> None:
+        """At most once in `_REPLACE_S`: a local model takes seconds to load. Requests wait, they are not lost."""
+        loop = asyncio.get_running_loop()
+        rest = self._replaced + _REPLACE_S - loop.time()
+        if self._setup is None or rest <= 0:
+            self._replace(settings)
+        else:
+            self._ready.clear()
+            self._due = loop.call_later(rest, self._reload_now)
+
     def _replace(self, settings: Settings) -> None:
         """Other backends, and an engine for them."""
         old = self._setup
         if old is not None:
+            self._replaced = asyncio.get_running_loop().time()
             self.client.forget_notices()
             self.spawn(_close(old.engine, old.backends))
         backends = compose.build_backends(settings, self.client)
@@ -294,6 +318,8 @@ class Session:
             logger.error("bug in the background", exc_info=error)
 
     async def aclose(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
         for task in tuple(self._tasks):
             task.cancel()
         if self._tasks:

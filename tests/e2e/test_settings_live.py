@@ -204,3 +204,33 @@ def test_commands(editor: Editor, ffm: FfmService) -> None:
     assert len(client.items(URI, AT)) == 1
     assert len(ffm.log) == begun + 1
     client.shut_down()
+
+
+def test_many_changes_in_a_row_replace_the_backend_once_or_twice(editor: Editor, ffm: FfmService) -> None:
+    client = editor()
+    client.open(URI, TEXT)
+    assert len(client.items(URI, AT)) == 1
+    sent, asked = [], []
+    for number in range(60):
+        changed = {"backends": {"work": {"timeoutS": 5 + number}}, "completion": {"maxTokens": 8 + number}}
+        sent.append(client.message("workspace/didChangeConfiguration", {"settings": {"midfill": changed}}))
+        sent.append(message := client.complete_message(URI, AT))
+        asked.append(message["id"])
+    client.send(*sent)
+    answers = [client.result(each)["items"] for each in asked]
+    assert len(answers[-1]) == 1, "the last one supersedes the others"
+    assert ffm.log[-1].body["parameters"]["max_new_tokens"] == 8 + 59
+    assert client.logged.count("backend work is ready, model qwen2.5-coder-7b-32k") <= 3
+    client.shut_down()
+
+
+def test_a_second_change_of_backends_waits_and_so_do_requests(editor: Editor, ffm: FfmService) -> None:
+    client = editor()
+    client.open(URI, TEXT)
+    for number in range(3):
+        with FfmService(key=KEY, script=[Answer(deltas=(f"answer {number}",))]) as other:
+            changed = {"backends": {"work": {"url": other.url}}}
+            client.notify("workspace/didChangeConfiguration", {"settings": changed})
+            assert client.items(URI, AT)[0]["insertText"] == f"answer {number}"
+    assert ffm.log == []
+    client.shut_down()
