@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lsp_server import fds
 from lsp_server.options import ServeOptions
@@ -45,10 +45,19 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from lsp_server.version import version
 
-        if sys.stdout is None:
-            parser.exit(fail("stdout is closed"))
-        sys.stdout.write(f"midfill {version()}\n")
+        fds.show(f"midfill {version()}\n")
         parser.exit(DONE)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Does not keep quiet about help that nobody got, and never complains on stdout."""
+
+    def print_help(self, file: Any = None) -> None:
+        fds.show(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        fds.say(f"{self.format_usage()}{self.prog}: error: {message}\n")
+        raise SystemExit(USAGE)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -87,7 +96,7 @@ def fail(message: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="midfill",
         description="Language server for inline code completion.",
         epilog=_EXIT_CODES,

@@ -47,15 +47,26 @@ def say(text: str) -> None:
         _silence(STDERR)
 
 
+def show(text: str) -> None:
+    """Write to stdout. Raises OutputError, BrokenPipeError."""
+    if sys.stdout is None:
+        raise OutputError(errno.EBADF, os.strerror(errno.EBADF))
+    _print(text)
+
+
 def flush() -> None:
     """Write out what was printed, before the interpreter does: it would end with a trace of its own.
 
     Raises OutputError, BrokenPipeError.
     """
     say("")
-    if sys.stdout is None:
-        return
+    if sys.stdout is not None:
+        _print("")
+
+
+def _print(text: str) -> None:
     try:
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         _silence(STDOUT)
