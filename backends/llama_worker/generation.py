@@ -18,7 +18,7 @@ class Report:
 
     prompt: Sequence[int] = ()
     reused: int = 0
-    generated: int = 0  # tokens, those that only repeat whitespace taken off the prompt included
+    generated: int = 0  # tokens of the answer; those that only repeat whitespace taken off the prompt belong to that
     finish: str = "cancelled"
 
 
@@ -44,16 +44,15 @@ def generate(context: Context, request: Mapping[str, Any], report: Report) -> It
         if context.vocabulary.ends(token):
             report.finish = "stop"
             return
-        report.generated += 1
         piece = requirement.take(context.vocabulary.piece(token))
-        limit -= bool(piece)  # tokens of whitespace that was taken off the prompt are free
+        report.generated += bool(piece)
         text = answer.feed(piece)
         if text:
             yield text
         if answer.stopped:
             report.finish = "stop"
             return
-        if limit <= 0 or len(context.held) + 1 >= context.size:
+        if report.generated >= limit or len(context.held) + 1 >= context.size:
             report.finish = "length"
             return
         if not context.extend([token]):

@@ -308,6 +308,7 @@ class TestCancel:
     async def test_nothing_written_before_the_deadline(self, make: Make, endless: Path) -> None:
         error = await failure(answer(make(endless, timeout_s=0.001), LONG))
         assert error.kind is ErrorKind.TIMEOUT
+        assert "completion.prompt_tokens" in error.message
 
     @needs_suspend
     async def test_what_was_written_before_the_deadline_is_the_answer(self, make: Make, endless: Path) -> None:

@@ -116,7 +116,7 @@ class TestRequiredWhitespace:
         answer = plain.ask(raw("ax\n  "))
         assert answer["tokens"] == tokens("ax")
         assert answer["text"] == "q "
-        assert answer["generated_tokens"] == 4
+        assert answer["generated_tokens"] == 2, "what the prompt held is not of the answer"
 
     def test_the_model_is_held_to_it(self, plain: Child) -> None:
         """After `y` the model would write `z`."""
