@@ -14,7 +14,10 @@ from lsp_server.commands._terminal import note, tell
 from lsp_server.settings import Settings, load
 
 _NEEDED = ("starlette", "uvicorn", "sse_starlette", "anyio")
-_MISSING = 'the gateway needs the extra "gateway": pip install "midfill[gateway]" ({name} is missing)'
+_MISSING = (
+    'the gateway needs the extra "gateway" ({name} is missing): in a checkout of midfill run `pip install ".[gateway]"`,'
+    " or run `pip install starlette uvicorn sse-starlette` with the pip of the environment midfill runs in"
+)
 _OPEN = (
     "{host} can be reached from other machines, so that a key is needed: put one into an environment variable and"
     " name it with --key-env NAME"
@@ -57,10 +60,10 @@ def _serve(host: str, port: int, settings: Settings, key: Key | None) -> int:
 
     observer = _Logging()
     backends = compose.build_backends(settings, observer)
-    if not settings.engine.privacy.allow_remote:
-        backends = tuple(backend for backend in backends if not backend.capabilities.remote)
+    refused = [why for backend in backends if (why := compose.refusal(backend, settings))]
+    backends = tuple(backend for backend in backends if not compose.refusal(backend, settings))
     if not backends:
-        return cli.fail("there is no backend to serve")
+        return cli.fail(" ".join(["there is no backend to serve.", *refused]))
     try:
         listening = listen(host, port)
     except OSError as error:

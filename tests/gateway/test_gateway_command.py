@@ -42,7 +42,7 @@ def test_a_missing_package_is_told_with_what_to_do(tmp_path: Path, name: str) ->
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("midfill: the gateway needs the extra")
-    assert 'pip install "midfill[gateway]"' in done.stderr
+    assert 'pip install ".[gateway]"' in done.stderr
     assert name in done.stderr
 
 
