@@ -26,6 +26,10 @@ LINE_ENDS: Mapping[str, str] = {"\r\n": "\n", "\r": "\n"}
 _TELLING = 16
 
 
+# No source code holds them, some editors and terminals obey them. Tabs, line ends and form feeds stay.
+_CONTROLS = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in "\t\n\r\f")
+
+
 class Step(Protocol):
     def feed(self, text: str, *, last: bool) -> tuple[str, bool]:
         """What may pass now that `text` came, and whether the answer ends with it. `last`: no more will come."""
@@ -79,7 +83,7 @@ async def through(stream: Stream, steps: Sequence[Step]) -> Stream:
     async with aclosing(stream):
         async for delta in stream:
             finished = finished or delta.finish is not None
-            text, ended = delta.text, False
+            text, ended = delta.text.translate(_CONTROLS), False
             for step in steps:
                 text, ends = step.feed(text, last=ended or finished)
                 ended = ended or ends
