@@ -196,8 +196,8 @@ class LlamaCppBackend:
                     yield Delta("", Finish.LENGTH)
                     return
                 message = (
-                    f"The local model wrote nothing within {self._settings.timeout_s:g} s. Lower completion.prompt_tokens"
-                    " (the prompt is what takes its time) and completion.max_tokens, or raise timeout_s."
+                    f"The local model wrote nothing within {self._settings.timeout_s:g} s. Lower"
+                    " completion.prompt_tokens (the prompt is what takes its time) and completion.max_tokens, or raise timeout_s."
                 )
                 raise BackendError(ErrorKind.TIMEOUT, message) from None
             if "done" in reply:

@@ -15,7 +15,8 @@ from lsp_server.settings import Settings, load
 
 _NEEDED = ("starlette", "uvicorn", "sse_starlette", "anyio")
 _MISSING = (
-    'the gateway needs the extra "gateway" ({name} is missing): in a checkout of midfill run `pip install ".[gateway]"`,'
+    'the gateway needs the extra "gateway" ({name} is missing): in a checkout of midfill run'
+    ' `pip install ".[gateway]"`,'
     " or run `pip install starlette uvicorn sse-starlette` with the pip of the environment midfill runs in"
 )
 _OPEN = (

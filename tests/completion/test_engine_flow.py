@@ -175,6 +175,7 @@ async def test_the_trace_of_one_request() -> None:
         "id": "1",
         "uri_hash": record["uri_hash"],
         "reason": "shown",
+        "detail": None,
         "cache": "miss",
         "backend": "scripted",
         "failures": [],
