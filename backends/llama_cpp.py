@@ -197,7 +197,8 @@ class LlamaCppBackend:
                     return
                 message = (
                     f"The local model wrote nothing within {self._settings.timeout_s:g} s. Lower"
-                    " completion.prompt_tokens (the prompt is what takes its time) and completion.max_tokens, or raise timeout_s."
+                    " completion.prompt_tokens (the prompt is what takes its time) and completion.max_tokens, or raise"
+                    " timeout_s."
                 )
                 raise BackendError(ErrorKind.TIMEOUT, message) from None
             if "done" in reply:
