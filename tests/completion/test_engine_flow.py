@@ -181,7 +181,6 @@ async def test_the_trace_of_one_request() -> None:
         "failures": [],
         "shape": "infill",
         "family": "unknown",
-        "detail": None,
         "debounced": 100.0,
         "dispatched": 100.0,
         "first_delta": 150.0,
