@@ -60,7 +60,7 @@ def advice(kind: ErrorKind, status: int, key: Key | None) -> str:
     """What the user can do about an HTTP error."""
     match kind:
         case ErrorKind.AUTH if key:
-            return f"The API key came from {key.source}."
+            return f"The API key came from {key.source}: check it there."
         case ErrorKind.AUTH:
             return "No API key is configured: set key_env or key_command."
         case ErrorKind.QUOTA:
@@ -69,6 +69,10 @@ def advice(kind: ErrorKind, status: int, key: Key | None) -> str:
             return "Check url and model."
         case ErrorKind.UNREACHABLE if status == 407:
             return f"That is the proxy's answer. {PROXY_LOGIN}"
+        case ErrorKind.RATE_LIMITED:
+            return "Too many requests for this key or model: it is asked again later."
+        case ErrorKind.OVERLOADED:
+            return "The service is busy or broken: it is asked again later; if this stays, ask who runs it."
         case ErrorKind.PROTOCOL if status < 400:
             return "Check url: the service has moved, or this is not it."
         case ErrorKind.PROTOCOL:

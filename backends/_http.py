@@ -83,7 +83,7 @@ def safe_text(text: str, *, secrets: tuple[str, ...] = (), source: str = "") -> 
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 
 
-def failure(error: Exception, url: httpx.URL, *, begun: bool) -> BackendError:
+def failure(error: Exception, url: httpx.URL, *, begun: bool, trusted: str = "") -> BackendError:
     """Tell any exception of httpx as a BackendError. `begun`: the head of the answer had arrived."""
     where, why = shown_url(url), str(error)
     lost = ErrorKind.TRUNCATED if begun else ErrorKind.UNREACHABLE
@@ -93,8 +93,9 @@ def failure(error: Exception, url: httpx.URL, *, begun: bool) -> BackendError:
         case httpx.TimeoutException():
             return BackendError(ErrorKind.TIMEOUT, f"No answer from {where} in time.")
         case httpx.ConnectError() if "SSL" in why or "certificate" in why.lower():
-            hint = "If it is signed by a company's own authority, name that certificate in ca_file."
-            return BackendError(ErrorKind.UNREACHABLE, f"TLS with {where} failed ({safe_text(why)}). {hint}")
+            checked = f" Its certificate was checked against {trusted}." if trusted else ""
+            hint = "If it is signed by a company's own authority, name that authority's certificate in ca_file."
+            return BackendError(ErrorKind.UNREACHABLE, f"TLS with {where} failed ({safe_text(why)}).{checked} {hint}")
         case httpx.ConnectError():
             hint = "Is the service running, and are url and proxy right?"
             return BackendError(ErrorKind.UNREACHABLE, f"{where} cannot be reached ({safe_text(why)}). {hint}")
@@ -195,7 +196,14 @@ class HttpClient:
             limit = f"{self._settings.timeout_s:g} s (timeout_s)"
             raise BackendError(ErrorKind.TIMEOUT, f"{shown_url(url)} {what} within {limit}.") from None
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict) as error:
-            raise failure(error, url, begun=begun) from None  # the cause may quote a header
+            raise failure(error, url, begun=begun, trusted=self._trusted()) from None  # the cause may quote a header
+
+    def _trusted(self) -> str:
+        """Where the certificates are from that services are checked against."""
+        if self._settings.ca_file:
+            return f"ca_file, {self._settings.ca_file}"
+        names = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+        return f"{names[0]}, {os.environ[names[0]]}" if names else "the authorities that come with httpx"
 
     def drain(self, rest: AsyncGenerator[Any, None], stack: AsyncExitStack) -> None:
         """Take over a response whose last record was read, so that its connection can be used again.

@@ -42,6 +42,8 @@ from backends.settings import BackendSettings
 
 T = TypeVar("T")
 
+_OTHER_SHAPE = frozenset({ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED})
+
 MARKER = "<FILL_ME>"  # where a prompt holds it once, the model infills
 _SAMPLING = ("top_k", "top_p", "frequence_penalty")  # FFM's own names; sent to other kinds only if they were set
 
@@ -154,10 +156,8 @@ class MidfillLLM(BaseLLM):
         stops = tuple(stop or this.stop or ())
         try:
             await backend.prepare()
-            asked = _formed(prompt, backend.capabilities.shapes)
-            request = BackendRequest(asked, this.max_new_tokens, this.temperature, stops)
             held = Held(stops)
-            async with aclosing(backend.stream(request)) as deltas:
+            async with aclosing(_deltas(backend, prompt, this.max_new_tokens, this.temperature, stops)) as deltas:
                 async for delta in deltas:
                     text, met = held.feed(delta.text, last=delta.finish is not None)
                     info = _info(delta) if delta.finish or met else None
@@ -241,18 +241,54 @@ class Held:
         return text[: len(text) - keep], False
 
 
-def _formed(prompt: str, shapes: frozenset[Shape]) -> Prompt:
-    """Raises BackendError(BAD_REQUEST)."""
+async def _deltas(
+    backend: Backend, prompt: str, max_tokens: int, temperature: float, stops: tuple[str, ...]
+) -> AsyncGenerator[Delta, None]:
+    """Ask in the shapes the backend takes, one after the other if it says that it cannot do one."""
+    refused: set[Shape] = set()
+    while True:
+        shape, asked = _formed(prompt, backend.capabilities.shapes, refused)
+        begun = False
+        try:
+            async with aclosing(backend.stream(BackendRequest(asked, max_tokens, temperature, stops))) as deltas:
+                async for delta in deltas:
+                    begun = True
+                    yield delta
+        except BackendError as error:
+            refused.add(shape)
+            if begun or error.kind not in _OTHER_SHAPE or not _left(prompt, backend.capabilities.shapes, refused):
+                raise
+        else:
+            return
+
+
+def _left(prompt: str, shapes: frozenset[Shape], refused: set[Shape]) -> list[Shape]:
+    """The shapes a prompt can be asked in, best first. Raw prompts are tried even where they are not preferred."""
+    wanted: list[Shape]
+    if MARKER in prompt:
+        wanted = [shape for shape in (Shape.INFILL, Shape.CHAT) if shape in shapes]
+    elif Shape.CHAT in shapes and Shape.RAW not in shapes:
+        wanted = [Shape.CHAT]
+    else:
+        wanted = [Shape.RAW]
+        wanted += [shape for shape in (Shape.CHAT, Shape.INFILL) if shape in shapes]
+    return [shape for shape in wanted if shape not in refused]
+
+
+def _formed(prompt: str, shapes: frozenset[Shape], refused: set[Shape]) -> tuple[Shape, Prompt]:
+    """Raises BackendError."""
     if prompt.count(MARKER) > 1:
         raise BackendError(ErrorKind.BAD_REQUEST, f"The prompt holds {MARKER} more than once.")
+    left = _left(prompt, shapes, refused)
+    if not left:
+        raise BackendError(ErrorKind.INFILL_UNSUPPORTED, f"This backend does not infill: leave {MARKER} out.")
     prefix, marker, suffix = prompt.partition(MARKER)
-    if marker:
-        if Shape.INFILL not in shapes:
-            raise BackendError(ErrorKind.INFILL_UNSUPPORTED, f"This backend does not infill: leave {MARKER} out.")
-        return InfillPrompt(prefix, suffix)
-    if Shape.CHAT in shapes and Shape.RAW not in shapes:
-        return ChatPrompt((Message("user", prompt),))
-    return RawPrompt((Piece(prompt),))
+    if left[0] is Shape.INFILL:
+        return Shape.INFILL, InfillPrompt(prefix, suffix)
+    if left[0] is Shape.CHAT:
+        task = (Message("system", f"Answer with nothing but the text that belongs at {MARKER}."),) if marker else ()
+        return Shape.CHAT, ChatPrompt((*task, Message("user", prompt)))
+    return Shape.RAW, RawPrompt((Piece(prompt),))
 
 
 def _info(delta: Delta) -> dict[str, Any]:

@@ -349,3 +349,9 @@ async def test_neither_url_nor_headers_are_logged(
         await collect(make_ffm(raw.url + "?token=canary-query"), question)
         assert b"canary-query" in raw.requests[0]
     assert "canary" not in caplog.text
+
+
+@pytest.mark.parametrize(("trusted", "shown"), [("ca_file, /a.pem", "against ca_file, /a.pem."), ("", "failed (SSL")])
+def test_what_a_certificate_was_checked_against_is_said(trusted: str, shown: str) -> None:
+    error = httpx.ConnectError("SSL: CERTIFICATE_VERIFY_FAILED")
+    assert shown in failure(error, httpx.URL("https://a.example"), begun=False, trusted=trusted).message

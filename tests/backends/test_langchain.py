@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from backends.base import BackendError, ErrorKind
+from tests.backends.contract import kind_of, kinds
 from tests.services.ffm import Answer, FfmService
 
 pytest.importorskip("langchain_core", reason="the extra langchain is not installed")
@@ -142,3 +143,24 @@ def test_what_only_looks_like_a_stop_is_given_in_the_end() -> None:
     held = Held(["\n\n"])
     assert held.feed("a\n", last=False) == ("a", False)
     assert held.feed("", last=True) == ("\n", False)
+
+
+@pytest.mark.parametrize("name", [name for name in kinds() if not kind_of(name).settings])
+def test_every_kind_continues(name: str) -> None:
+    kind = kind_of(name)
+    with kind.service(key=KEY, script=[Answer(deltas=("return ", "a + b"))]) as service:
+        llm = MidfillLLM(kind=name, base_url=service.url, model=kind.model, ffm_api_key=SecretStr(KEY))
+        try:
+            assert llm.invoke("def add(a, b):\n    ") == "return a + b"
+        finally:
+            llm.close()
+
+
+def test_a_model_that_does_not_infill_says_what_to_do(service: FfmService, llm: MidfillLLM) -> None:
+    service.infills = False
+    try:
+        with pytest.raises(BackendError, match="does not infill"):
+            llm.invoke("a <FILL_ME> b")
+        assert llm.invoke("a") == "return a + b"
+    finally:
+        service.infills = True

@@ -78,7 +78,7 @@ def test_wrong_key(report: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     code, shown = report()
     assert (code, failing(shown)) == (3, ["request"])
     assert "401" in shown
-    assert f"The API key came from environment variable {KEY_ENV}." in shown
+    assert f"The API key came from environment variable {KEY_ENV}: check it there." in shown
     assert "some-other-key" not in shown
     assert shown.rstrip().endswith("No suggestions until what is marked FAIL is put right.")
 
