@@ -66,7 +66,8 @@ def test_explain_and_stream_go_to_stderr(project: Path) -> None:
     assert "midfill: prompt: shape infill, family qwen2.5-coder" in lines
     assert any(line.startswith("midfill: tokens: prompt_tokens 21") for line in lines)
     times = next(line for line in lines if line.startswith("midfill: times: "))
-    assert re.findall(r"(\w+) \d+\.\d+", times) == ["debounced", "dispatched", "first_delta", "last_delta", "answered"], times
+    marks = ["debounced", "dispatched", "first_delta", "last_delta", "answered"]
+    assert re.findall(r"(\w+) \d+\.\d+", times) == marks, times
     assert "midfill: reason shown, cache miss" in lines
 
 
