@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -130,7 +131,7 @@ class HttpClient:
         self._client: httpx.AsyncClient | None = None
         self._draining: dict[asyncio.Task[None], AsyncExitStack] = {}
 
-    @property
+    @cached_property
     def remote(self) -> bool:
         """Whether requests leave this machine. A proxy may be anywhere, so one makes it so."""
         return bool(self._settings.proxy) or not _is_loopback(self._base.host)

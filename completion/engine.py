@@ -157,9 +157,9 @@ def _scope(route: Route, context: CompletionContext) -> tuple[str, str, str]:
 
 def _mid_word(context: CompletionContext) -> bool:
     (start, end), inserted = replaced(context)
-    text = context.document.text
-    before = inserted[-1:] or text.slice(max(0, start - 1), start)
-    after = text.slice(end, end + 1)
+    around = context.document.text.slice(start - 1, end + 1)  # one look: start and end are mostly the same place
+    before = inserted[-1:] or (around[:1] if start > 0 else "")
+    after = around[end - max(0, start - 1) :]
     return _word(before) and _word(after)
 
 

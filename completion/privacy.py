@@ -107,10 +107,20 @@ class Ignored:
         self._top = _any(tops)
         self._unplaced = _any(tops, before=_ANY_PARENT)  # of a file of no workspace: it is not known where the top is
         self._absolute = _any(absolute, before=_SCHEME)
+        self._known: dict[tuple[str, str | None], bool] = {}
 
     def __call__(self, document: DocumentSnapshot) -> bool:
-        path = None if document.path is None else _composed(document.path)
-        uri = document.uri.partition("#")[0]
+        key = (document.uri, document.path)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = self._named(*key)
+        return known
+
+    def _named(self, uri: str, path: str | None) -> bool:
+        path = None if path is None else _composed(path)
+        uri = uri.partition("#")[0]
         return any(self._ignores(_location(each), path) for each in dict.fromkeys((uri, uri.partition("?")[0])))
 
     def _ignores(self, location: str, path: str | None) -> bool:

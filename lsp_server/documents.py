@@ -51,9 +51,10 @@ class _Leaf:
         """Requires 0 <= start < end <= length."""
         if start == 0 and end == self.length:
             return "".join(self.items)
-        first = bisect_right(self.starts, start) - 1
-        last = bisect_left(self.starts, end)
-        base = self.starts[first]
+        starts = self.starts
+        first = bisect_right(starts, start) - 1
+        last = bisect_left(starts, end, first)
+        base = starts[first]
         return "".join(self.items[first:last])[start - base : end - base]
 
     def spliced(self, first: int, last: int, lines: tuple[str, ...], fanout: int) -> tuple[_Leaf, ...]:
@@ -80,12 +81,15 @@ class _Branch:
         return self._starts
 
     def slice(self, start: int, end: int) -> str:
-        first = bisect_right(self.starts, start) - 1
-        last = bisect_left(self.starts, end)
-        return "".join(
-            node.slice(max(0, start - base), min(node.length, end - base))
-            for node, base in zip(self.items[first:last], self.starts[first:last], strict=True)
-        )
+        starts = self.starts
+        first = bisect_right(starts, start) - 1
+        last = bisect_left(starts, end, first) - 1
+        if first == last:  # most of them: it goes on further down
+            return self.items[first].slice(start - starts[first], end - starts[first])
+        parts = [self.items[first].slice(start - starts[first], self.items[first].length)]
+        parts += [node.slice(0, node.length) for node in self.items[first + 1 : last] if node.length]
+        parts.append(self.items[last].slice(0, end - starts[last]))
+        return "".join(parts)
 
     def spliced(self, first: int, last: int, lines: tuple[str, ...], fanout: int) -> tuple[_Branch, ...]:
         low = bisect_right(self.line_starts, first) - 1

@@ -82,7 +82,7 @@ def _kept_start(text: Text, seen: str, low: int, budget: int, anchor: _Anchor) -
     index = 0 if anchor.start == low == 0 else _find_mark(text, seen, low, anchor)
     if index is None:
         return None
-    used = estimate(seen[index:])
+    used = estimate(seen[index:] if index else seen)
     enough = used >= budget * _LEAST or low + index == 0
     return index if enough and used <= budget else None
 
@@ -90,7 +90,10 @@ def _kept_start(text: Text, seen: str, low: int, budget: int, anchor: _Anchor) -
 def _find_mark(text: Text, seen: str, low: int, anchor: _Anchor) -> int | None:
     """Where the anchor's text is now: at its old place, shifted by an edit above, or where else it is nearest."""
     shifted = anchor.start + len(text) - anchor.length
-    for place in (anchor.start, shifted):
+    places = (anchor.start,) if shifted == anchor.start else (anchor.start, shifted)
+    if all(not low <= place < low + len(seen) for place in places):
+        return None  # the cursor went elsewhere
+    for place in places:
         if text.slice(place, place + len(anchor.mark)) == anchor.mark:
             return place - low if place >= low else None
     nearest = None

@@ -57,8 +57,10 @@ def finish(text: str, around: Around, typed: int = 0) -> str | Reason:
 
     The filters see the answer whole and at the place it was made for, so that typing does not change their minds.
     """
-    window = around.window
-    asked = replace(around, window=replace(window, prefix=window.prefix[: len(window.prefix) - typed]))
+    asked = around
+    if typed:
+        window = around.window
+        asked = replace(around, window=replace(window, prefix=window.prefix[: len(window.prefix) - typed]))
     for apply in PIPELINE:
         result = apply(text, asked)
         if isinstance(result, Reason):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from backends.base import (
     BackendError,
@@ -20,7 +20,7 @@ from completion.chat_reply import PROSE, Reply
 from completion.languages import comment_marks
 from completion.prompt.chat import CHAT_TOKENS, chat_prompt, hole_marker
 from completion.prompt.families import UNKNOWN, Family
-from completion.prompt.sanitize import Sanitizer
+from completion.prompt.sanitize import Sanitizer, sanitizer_of
 from completion.prompt.template import Filler, render
 
 # Names a file in a block headed by a comment. Such a line in an answer ends it: the model goes on to another file.
@@ -48,7 +48,7 @@ class Built:
     prompt: Prompt
     stops: tuple[str, ...]  # for the service, most useful first
     terminators: tuple[str, ...]  # an answer ends before the first of them
-    mends: dict[str, str]  # harmless forms of special tokens -> the tokens
+    mends: Mapping[str, str]  # harmless forms of special tokens -> the tokens
     family: str = ""
     reply: Reply | None = None  # how to read a chat model's answer; None: it is the text alone
     spare_tokens: int = 0  # the answer holds that many besides the text
@@ -57,7 +57,7 @@ class Built:
 
 def build(material: Material, family: Family, capabilities: Capabilities) -> Built:
     """Raises BackendError(SETTINGS) if the backend takes none of the shapes formed here."""
-    sanitizer = Sanitizer(() if capabilities.literal_text else family.specials)
+    sanitizer = sanitizer_of(() if capabilities.literal_text else family.specials)
     clean = _cleaned(material, sanitizer)
     match _shape(family, capabilities):
         case Shape.INFILL:
@@ -104,11 +104,11 @@ def _cleaned(material: Material, sanitizer: Sanitizer) -> Material:
 
 
 def _infill(material: Material, capabilities: Capabilities) -> tuple[Prompt, str]:
-    infill = InfillPrompt(material.prefix, material.suffix, material.path, material.repo, language=material.language_id)
+    path, repo, language = material.path, material.repo, material.language_id
     if capabilities.extra_files or not material.extra:
-        return replace(infill, extra=material.extra), ""
+        return InfillPrompt(material.prefix, material.suffix, path, repo, material.extra, language), ""
     prefix, stop = _under_headings(material)
-    return replace(infill, prefix=prefix), stop
+    return InfillPrompt(prefix, material.suffix, path, repo, language=language), stop
 
 
 def _raw(material: Material, family: Family) -> tuple[Prompt, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
 # ZERO WIDTH SPACE. After a token's first character it keeps the token readable to the model, and no tokenizer takes it
 # for special. It is hardly ever found in source code.
@@ -17,13 +19,19 @@ class Sanitizer:
         longest_first = sorted(tokens, key=len, reverse=True)
         self._tokens = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
         self._begins = tuple({token[:2] for token in longest_first})
-        self.broken: dict[str, str] = {broken(token): token for token in longest_first}
+        self.broken: Mapping[str, str] = MappingProxyType({broken(token): token for token in longest_first})
 
     def clean(self, text: str) -> str:
         # Looking for two characters is many times quicker than the pattern, and they hardly ever stand in code.
-        if self._tokens is None or not any(begin in text for begin in self._begins):
+        if self._tokens is None:
             return text
-        return self._tokens.sub(lambda match: broken(match[0]), text)
+        for begin in self._begins:
+            if begin in text:
+                return self._tokens.sub(lambda match: broken(match[0]), text)
+        return text
+
+
+sanitizer_of = lru_cache(maxsize=64)(Sanitizer)  # of a tuple of tokens; takes longer to make than to use
 
 
 def broken(token: str) -> str:
