@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import subprocess
 import threading
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from backends.base import BackendError, ErrorKind
 from backends.settings import BackendSettings
 
 COMMAND_TIMEOUT_S = 60.0  # long enough to type a passphrase
+_PRINTABLE = re.compile("[!-~]+")  # what a header can hold, without blanks
 RETRY_S = 30.0  # a failed command is not run again, and a refused key not resolved again, sooner than this
 
 
@@ -80,7 +82,7 @@ def checked_key(value: str, source: str) -> Key:
     value = value.strip()
     if not value:
         raise BackendError(ErrorKind.SETTINGS, f"{source} gave an empty API key.")
-    if not all("!" <= character <= "~" for character in value):
+    if not _PRINTABLE.fullmatch(value):
         # An HTTP library would quote the whole header in its own error.
         raise BackendError(
             ErrorKind.SETTINGS, f"The API key from {source} holds spaces, line breaks or other characters no key has."

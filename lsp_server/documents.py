@@ -57,6 +57,10 @@ class _Leaf:
         base = starts[first]
         return "".join(self.items[first:last])[start - base : end - base]
 
+    def with_line(self, number: int, line: str) -> _Leaf:
+        """The same but for one line."""
+        return _Leaf((*self.items[:number], line, *self.items[number + 1 :]))
+
     def spliced(self, first: int, last: int, lines: tuple[str, ...], fanout: int) -> tuple[_Leaf, ...]:
         """Leaves for this one with `lines` in place of the lines first to last, both included; none if empty."""
         return tuple(map(_Leaf, _grouped((*self.items[:first], *lines, *self.items[last + 1 :]), fanout)))
@@ -90,6 +94,18 @@ class _Branch:
         parts += [node.slice(0, node.length) for node in self.items[first + 1 : last] if node.length]
         parts.append(self.items[last].slice(0, end - starts[last]))
         return "".join(parts)
+
+    def with_line(self, number: int, line: str) -> _Branch:
+        """The same but for one line: what counts lines is shared."""
+        at = bisect_right(self.line_starts, number) - 1
+        old = self.items[at]
+        node = old.with_line(number - self.line_starts[at], line)
+        new = _Branch.__new__(_Branch)
+        new.items = (*self.items[:at], node, *self.items[at + 1 :])
+        new.line_starts, new.count = self.line_starts, self.count
+        new.length = self.length + node.length - old.length
+        new._starts = None
+        return new
 
     def spliced(self, first: int, last: int, lines: tuple[str, ...], fanout: int) -> tuple[_Branch, ...]:
         low = bisect_right(self.line_starts, first) - 1
@@ -186,15 +202,18 @@ class Lines:
             start, end = end, start
         text = _encodable(text)
         first, line, head = self._locate(*start, encoding)
-        last, last_line, tail = self._locate(*end, encoding)
+        last, last_line, tail = (first, line, head) if end == start else self._locate(*end, encoding)
         prefix, suffix = line[:head], last_line[tail:]
         if not head and first and (text or suffix).startswith("\n") and self.line(first - 1).endswith("\r"):
             first -= 1  # the two become one \r\n
             prefix = self.line(first)
-        lines = _split(prefix + text + suffix, final=last == self.line_count - 1)
         new = Lines.__new__(Lines)
         new._fanout = self._fanout
-        new._root = _tree(self._root.spliced(first, last, lines, self._fanout), self._fanout)
+        if first == last and "\n" not in text and "\r" not in text:  # most keys
+            new._root = self._root.with_line(first, prefix + text + suffix)
+        else:
+            lines = _split(prefix + text + suffix, final=last == self.line_count - 1)
+            new._root = _tree(self._root.spliced(first, last, lines, self._fanout), self._fanout)
         return new
 
     def _locate(self, line: int, column: int, encoding: Encoding) -> tuple[int, str, int]:
