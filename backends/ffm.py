@@ -57,9 +57,9 @@ class FfmBackend(HttpBackend):
 
     @property
     def capabilities(self) -> Capabilities:
-        """INFILL until the service says that the model cannot, RAW from then on; raw prompts are always taken."""
-        shape = Shape.INFILL if self._infills else Shape.RAW
-        return Capabilities(shapes=frozenset({shape}), remote=self._http.remote)
+        """RAW, and INFILL until the service says that the model cannot."""
+        shapes = frozenset({Shape.INFILL, Shape.RAW} if self._infills else {Shape.RAW})
+        return Capabilities(shapes, remote=self._http.remote)
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt

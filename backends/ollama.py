@@ -48,11 +48,11 @@ class OllamaBackend(HttpBackend):
 
     @property
     def capabilities(self) -> Capabilities:
-        """INFILL until the server says that the model cannot, RAW and CHAT from then on.
+        """RAW, with INFILL until the server says that the model cannot, with CHAT from then on.
 
         Longer prompts than `num_ctx` lose their beginning without a word, so it is minded if it is set.
         """
-        shapes = frozenset({Shape.INFILL} if self._infills else {Shape.RAW, Shape.CHAT})
+        shapes = frozenset({Shape.RAW, Shape.INFILL if self._infills else Shape.CHAT})
         return Capabilities(shapes, context_tokens=count_of(self._options, "num_ctx"), remote=self._http.remote)
 
     def ask(self, request: BackendRequest) -> Ask:

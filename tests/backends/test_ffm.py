@@ -23,6 +23,8 @@ from backends.base import (
     Shape,
     Usage,
 )
+from completion.types import Completion
+from tests.backends.asking import suggestion
 from tests.services.ffm import Answer, FfmService
 from tests.services.raw import events, http, raw_server
 
@@ -114,7 +116,7 @@ async def test_a_model_without_infilling_is_said_once_and_generates(
     ffm: FfmService, make_ffm: Any, collect: Any, notices: Any
 ) -> None:
     backend = make_ffm(ffm.url, model="ffm-mixtral-8x7b-32k-instruct")
-    assert backend.capabilities.shapes == {Shape.INFILL}
+    assert backend.capabilities.shapes == {Shape.INFILL, Shape.RAW}
     for _ in range(2):
         with pytest.raises(BackendError) as caught:
             await collect(backend, infill())
@@ -167,7 +169,7 @@ async def test_other_refusals_do_not_turn_infilling_off(
     with pytest.raises(BackendError) as caught:
         await collect(backend, infill())
     assert caught.value.kind is kind
-    assert backend.capabilities.shapes == {Shape.INFILL}
+    assert backend.capabilities.shapes == {Shape.INFILL, Shape.RAW}
     assert notices.notices == []
 
 
@@ -177,7 +179,7 @@ async def test_generate_never_turns_infilling_off(ffm: FfmService, make_ffm: Any
     with pytest.raises(BackendError) as caught:
         await collect(backend, RAW)
     assert caught.value.kind is ErrorKind.BAD_REQUEST
-    assert backend.capabilities.shapes == {Shape.INFILL}
+    assert backend.capabilities.shapes == {Shape.INFILL, Shape.RAW}
 
 
 async def test_users_parameters_and_headers_win(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
@@ -331,3 +333,16 @@ async def test_probe_without_a_service_or_a_key(make_ffm: Any, monkeypatch: pyte
     monkeypatch.delenv("MIDFILL_TEST_KEY")
     probe = await make_ffm("http://127.0.0.1:9/api").probe()
     assert [(check.name, check.ok) for check in probe.checks] == [("key", False)]
+
+
+@pytest.mark.parametrize(
+    ("model", "paths"),
+    [
+        ("qwen2.5-coder-7b-32k", ["text_infilling"]),
+        ("some-model-7b", ["text_infilling", "generate"]),  # of no known family, and the service refuses to infill
+    ],
+)
+async def test_the_engine_infills_where_it_can(ffm: FfmService, make_ffm: Any, model: str, paths: list[str]) -> None:
+    outcome = await suggestion(make_ffm(ffm.url, model=model), "def add(a, b):\n    ⟦|⟧\n\nadd(1, 2)\n")
+    assert isinstance(outcome, Completion)
+    assert [seen.path.rpartition("/")[2] for seen in ffm.log] == paths

@@ -23,7 +23,7 @@ def test_the_address_need_not_be_set_the_model_must_be(bench: Bench) -> None:
 
 async def test_a_model_without_a_template_for_it_is_asked_raw(bench: Bench) -> None:
     backend = bench.build(model="llama3", family="qwen2.5-coder")
-    assert backend.capabilities.shapes == {Shape.INFILL}
+    assert backend.capabilities.shapes == {Shape.INFILL, Shape.RAW}
     outcome = await suggestion(backend, MARKED)
     assert isinstance(outcome, Completion)
     asked = [(seen.path, seen.body.get("raw"), "suffix" in seen.body) for seen in bench.service.log]

@@ -53,7 +53,8 @@ def test_infilling_streamed(service: FfmService, ffm: FfmClient) -> None:
 def test_generate_whole(service: FfmService, generate: FfmClient) -> None:
     service.reset(Answer(deltas=("玉", "山", "😀")))
     assert generate.whole("台灣最高峰是") == "玉山😀"
-    assert service.log[0].body["inputs"].startswith("台灣最高峰是")
+    assert service.log[0].path.endswith("/models/generate")
+    assert service.log[0].body["inputs"] == "台灣最高峰是"  # continued, not infilled
 
 
 def test_generate_streamed(service: FfmService, generate: FfmClient) -> None:
