@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lsprotocol import types
 
@@ -36,11 +37,14 @@ def fitted(completion: Completion, offset: int, asked: Text, now: Lines, encodin
     if typed is None or "\n" in typed or "\r" in typed:
         return None
     end = completion.end + len(typed)
-    before = now.slice(completion.start, offset + len(typed))
+    begin, cursor = completion.start, offset + len(typed)
+    before = now.slice(begin, cursor) if begin < cursor else ""
     if typed and not (completion.text.startswith(before) and len(completion.text) > len(before)):
         return None
     first, start_column = now.position_at(completion.start, encoding)
-    last, end_column = now.position_at(end, encoding)
+    last, end_column = first, start_column
+    if end > completion.start:
+        last, end_column = now.position_at(end, encoding)
     if first != last or completion.start > offset or end > len(now):
         return None
     at = types.Range(types.Position(first, start_column), types.Position(last, end_column))
@@ -64,12 +68,20 @@ def pair(position: types.Position) -> tuple[int, int]:
     return position.line, position.character
 
 
-def inline_list(suggestion: Suggestion | None) -> types.InlineCompletionList:
-    """An empty list, never null: some clients keep the old ghost text at null."""
+def inline_list(suggestion: Suggestion | None) -> dict[str, Any]:
+    """An InlineCompletionList as JSON: at every key the way through lsprotocol's objects costs as much as all filters.
+
+    Empty, never null: some clients keep the old ghost text at null.
+    """
     if suggestion is None:
-        return types.InlineCompletionList(items=[])
-    item = types.InlineCompletionItem(insert_text=suggestion.text, range=suggestion.range, command=suggestion.command)
-    return types.InlineCompletionList(items=[item])
+        return {"items": []}
+    start, end, command = suggestion.range.start, suggestion.range.end, suggestion.command
+    place = {
+        "start": {"line": start.line, "character": start.character},
+        "end": {"line": end.line, "character": end.character},
+    }
+    accepted = {"title": command.title, "command": command.command, "arguments": command.arguments}
+    return {"items": [{"insertText": suggestion.text, "range": place, "command": accepted}]}
 
 
 def completion_list(suggestion: Suggestion | None) -> types.CompletionList:

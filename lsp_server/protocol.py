@@ -21,6 +21,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol, default_converter
 
+from lsp_server.transport import frame
+
 if TYPE_CHECKING:
     from cattrs import Converter
 
@@ -83,6 +85,7 @@ class Protocol(LanguageServerProtocol):
         self.on_bad_notification: Callable[[str, Any], None] = lambda method, params: None
         self._running: dict[MsgId, asyncio.Future[Any]] = {}
         self._complained: set[str] = set()  # methods whose bad notifications were logged
+        self._json = json.JSONEncoder(separators=(",", ":"), default=self._plain)
         super().__init__(server, converter)  # type: ignore[arg-type]
         del self._converter  # the property below takes its place
 
@@ -260,8 +263,7 @@ class Protocol(LanguageServerProtocol):
         writer: Writer | None = self.writer  # type: ignore[assignment]
         if writer is None:
             return
-        body = json.dumps(data, default=self._plain, separators=(",", ":")).encode("ascii")
-        writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        writer.write(frame(self._json.encode(data).encode("ascii")))
 
     def _plain(self, value: Any) -> Any:
         if attrs.has(type(value)):

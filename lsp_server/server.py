@@ -62,13 +62,17 @@ class Server(LanguageServer):
 
     def start(self) -> None:
         """Set the engine up in the background. Does so once."""
-        from lsp_server.features import configuration
-
         if not self._started:
             self._started = True
-            self.session.spawn(configuration.start(self))
-            # What was imported stays: the collector need not look through it again while somebody types.
-            gc.freeze()
+            self.session.spawn(self._begin())
+
+    async def _begin(self) -> None:
+        from lsp_server.features import configuration
+
+        await configuration.start(self)
+        await self.session.until_started()
+        # What was imported stays: the collector need not look through it again while somebody types.
+        gc.freeze()
 
     def reload_settings(self) -> None:
         """Read the settings anew if they were read before."""

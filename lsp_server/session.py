@@ -102,6 +102,9 @@ class Session:
     def started(self) -> bool:
         return self._ready.is_set()
 
+    async def until_started(self) -> None:
+        await self._ready.wait()
+
     def reload(self) -> None:
         """Read the settings anew; engine and backends are replaced as far as their settings changed.
 
@@ -252,7 +255,7 @@ class Session:
         return CompletionContext(document.snapshot(), offset, trigger, selected, document.repo, others, asked.received)
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace) -> tuple[Outcome, Suggestion | None]:
-        await self._ready.wait()
+        await self.until_started()
         if self._setup is None:
             return NoSuggestion(Reason.NO_BACKEND, "the server did not start"), None
         return self._fitted(context, await self._setup.engine.complete(context, trace))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from lsprotocol import types
+from lsprotocol.converters import get_converter
 
 from completion.types import Completion
 from lsp_server.convert import completion_list, fitted, inline_list
@@ -63,8 +65,19 @@ def test_never_beyond_the_line_or_the_document(end: int) -> None:
 
 
 def test_empty_answers_are_lists() -> None:
-    assert inline_list(None).items == []
+    assert inline_list(None) == {"items": []}
     assert completion_list(None).items == []
+
+
+def test_the_inline_list_is_what_the_specification_says() -> None:
+    converter = get_converter()
+    found = fitted(Completion("call(1))", OFFSET, OFFSET + 1, "id"), OFFSET, Lines(TEXT), Lines(TEXT), Encoding.UTF16)
+    listed = inline_list(found)
+    structured = converter.structure(listed, types.InlineCompletionList)
+    assert converter.unstructure(structured) == listed
+    (item,) = structured.items
+    assert found is not None
+    assert (item.insert_text, item.range) == (found.text, found.range)
 
 
 @pytest.mark.parametrize(
