@@ -184,15 +184,20 @@ class HttpBackend(ABC):
         infills = Shape.INFILL in self.capabilities.shapes
         error, latency = await self._try(_PROBE if infills else self._plain_probe())
         if error and error.kind is ErrorKind.INFILL_UNSUPPORTED:
-            checks.append(Check("infill", False, error.message))
+            checks.append(Check("infill", False, error.message, warning=True))
             error, latency = await self._try(self._plain_probe())
         elif infills and not error:
             checks.append(Check("infill", True, f"{self.model or 'the model'} infills"))
         where = self._http.url("")
         checks.append(Check("request", not error, error.message if error else f"{shown_url(where)} answers"))
-        if not error:
+        if where.scheme == "http" and self._http.remote:
+            what = "the key and the code go" if key else "the code goes"
+            open_to_all = f"not used: {what} to {where.host} unencrypted. Use its https URL, if it has one."
+            checks.append(Check("TLS", False, open_to_all, warning=True))
+        elif not error:
             tls = where.scheme == "https"
-            checks.append(Check("TLS", True, "certificate verified" if tls else "not used: the URL is plain http"))
+            checks.append(Check("TLS", True, "certificate verified" if tls else "not used, nor needed on this machine"))
+        if not error:
             checks.append(Check("latency", True, latency))
         return Probe(tuple(checks))
 

@@ -196,11 +196,15 @@ class SilentObserver:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of `midfill doctor`. `detail` is for people and holds no secret."""
+    """One line of `midfill doctor`. `detail` is for people and holds no secret.
+
+    `warning`: it is not as it should be, but suggestions can be had all the same; `ok` is false then.
+    """
 
     name: str
     ok: bool
     detail: str
+    warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,14 +202,15 @@ class OpenAIBackend(HttpBackend):
         found = await super().probe()
         if self._shapes < shapes:  # learnt more
             found = await super().probe()
-        return Probe((*found.checks, Check("mode", True, self.told())))
+        told = self.told()
+        return Probe((*found.checks, Check("mode", True, told))) if told else found
 
     def told(self) -> str:
-        """How this service is asked, for people."""
+        """How this service is asked, for people; empty while that is not known."""
         if self._settings.mode:
             return f"{self._settings.mode}, as set"
         if not self._decided:
-            return "not known yet"
+            return ""
         if self._unsure:
             return "template, for unknown families suffix: the service does not tell whether it reads `suffix`"
         if Shape.INFILL in self._shapes:

@@ -53,7 +53,7 @@ class Report:
     def code(self) -> int:
         if self.problems or not self.built:
             return cli.USAGE
-        return cli.DONE if all(check.ok for check in self.checks) else cli.BACKEND_FAILURE
+        return cli.DONE if all(check.ok or check.warning for check in self.checks) else cli.BACKEND_FAILURE
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -87,8 +87,10 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        if self.code == cli.DONE:
+        if self.code == cli.DONE and all(check.ok for check in self.checks):
             return "All is well."
+        if self.code == cli.DONE:
+            return "Suggestions can be had. What is marked warn could be better."
         if any(check.ok and check.name.endswith("request") for check in self.checks):
             return "Suggestions can be had. What is marked FAIL is missing or left out."
         return "No suggestions until what is marked FAIL is put right."
@@ -96,7 +98,8 @@ class Report:
 
 def _line(check: Check) -> str:
     detail = check.detail.rstrip("\n").replace("\n", "\n        ")
-    return f"  {'ok  ' if check.ok else 'FAIL'}  {check.name}: {detail}"
+    mark = "ok  " if check.ok else "warn" if check.warning else "FAIL"
+    return f"  {mark}  {check.name}: {detail}"
 
 
 def command(arguments: argparse.Namespace) -> int:

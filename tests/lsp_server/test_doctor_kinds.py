@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
+from backends import registry
+from backends.base import Check, SilentObserver
+from backends.settings import BackendSettings
 from lsp_server.commands import doctor
 from tests.backends.contract import KEY, kind_of, kinds
 from tests.services.common import LoopbackService
+from tests.services.proxy import proxy_server
 
 SCREEN = 40  # lines
 KEY_ENV = "WORK_KEY"
@@ -59,13 +65,13 @@ def report(
     service.infills = True
 
 
-def failing(shown: str) -> list[str]:
-    return [line.split("FAIL", 1)[1].split(":")[0].strip() for line in shown.split("\n") if "  FAIL  " in line]
+def failing(shown: str, mark: str = "FAIL") -> list[str]:
+    return [line.split(mark, 1)[1].split(":")[0].strip() for line in shown.split("\n") if f"  {mark}  " in line]
 
 
 def test_it_works(report: Doctor, running: tuple[str, LoopbackService]) -> None:
     code, shown = report()
-    assert (code, failing(shown)) == (0, [])
+    assert (code, failing(shown), failing(shown, "warn")) == (0, [], [])
     assert f"ok    key: from environment variable {KEY_ENV}" in shown
     assert f"ok    request: http://127.0.0.1:{running[1].port}" in shown
     assert "ok    latency: first text after" in shown
@@ -77,6 +83,7 @@ def test_wrong_key(report: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_ENV, "some-other-key")
     code, shown = report()
     assert (code, failing(shown)) == (3, ["request"])
+    assert "mode:" not in shown  # nothing is known of it
     assert "401" in shown
     assert f"The API key came from environment variable {KEY_ENV}: check it there." in shown
     assert "some-other-key" not in shown
@@ -95,18 +102,17 @@ def test_no_infill(report: Doctor, running: tuple[str, LoopbackService]) -> None
     name, service = running
     service.infills = False
     code, shown = report()
+    assert (code, failing(shown)) == (0, [])
     assert "ok    request" in shown
     if name in NEVER_REFUSES:
-        assert (code, failing(shown)) == (0, [])
         assert NEVER_REFUSES[name] in shown
         return
     if name in NO_MATTER:
-        assert (code, failing(shown)) == (0, [])
         assert "ok    mode: template" in shown
     else:
-        assert (code, failing(shown)) == (3, ["infill"])
+        assert failing(shown, "warn") == ["infill"]
         assert "does not infill at this service." in shown
-        assert "Suggestions can be had." in shown
+        assert shown.rstrip().endswith("Suggestions can be had. What is marked warn could be better.")
     asked = next(line for line in shown.split("\n") if "asked with" in line)
     assert "in the form of the model family" in asked or "a chat" in asked
 
@@ -119,3 +125,28 @@ def test_wrong_model(report: Doctor) -> None:
     said = next(line for line in shown.split("\n") if "FAIL" in line)
     assert "no-such-model" in said
     assert "Check url and model." in said
+
+
+@pytest.mark.parametrize("running", ["ffm"], indirect=True)
+def test_a_service_elsewhere_without_tls(
+    running: tuple[str, LoopbackService], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reached through a proxy that looks for every host on this machine."""
+    name, service = running
+    service.reset()
+    monkeypatch.setenv(KEY_ENV, KEY)
+    kind = kind_of(name)
+
+    async def probed() -> list[Check]:
+        async with proxy_server() as proxy:
+            url = service.url.replace("127.0.0.1", "gpu.example")
+            settings = BackendSettings(
+                kind=name, url=url, model=kind.model, key_env=KEY_ENV, proxy=proxy.url, **kind.settings
+            )
+            async with aclosing(registry.create("work", settings, SilentObserver())) as backend:
+                return list((await backend.probe()).checks)
+
+    checks = {check.name: check for check in asyncio.run(probed())}
+    assert checks["request"].ok
+    assert (checks["TLS"].ok, checks["TLS"].warning) == (False, True)
+    assert "the key and the code go to gpu.example unencrypted" in checks["TLS"].detail
