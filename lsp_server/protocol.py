@@ -21,6 +21,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol, default_converter
 
+from lsp_server.quick import read
 from lsp_server.transport import frame
 
 if TYPE_CHECKING:
@@ -230,6 +231,9 @@ class Protocol(LanguageServerProtocol):
 
         `initialize` is not structured: that costs more than answering it, and a capability we do not use may be odd.
         """
+        quick = read(method, params)
+        if quick is not None:
+            return quick
         params_type: Any = types.METHOD_TO_TYPES[method][2] if method in types.METHOD_TO_TYPES else None
         if params_type is None or method == types.INITIALIZE:
             return params

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 _CHUNK = 1 << 16  # bytes read at once
 _MAX_HEADER = 1 << 14  # bytes; more without a header cannot become one and are dropped
 _MAX_BODY = 1 << 28  # bytes; no editor sends more, and a body that never comes would swallow all that follows
+_USUAL = b"Content-Length: "
 # Some clients end lines with \n alone. JSON has no line ends within strings, so this is not found inside a body.
 _HEADER = re.compile(rb"(?<!-)content-length[ \t]*:[ \t]*(\d+)[ \t]*\r?\n(?:[^\r\n]+\r?\n){0,8}\r?\n", re.IGNORECASE)
 # What may stand in a header before that line.
@@ -51,6 +52,8 @@ class Frames:
         return bodies
 
     def _next(self) -> bytes | None:
+        if self._missing is None:
+            self._missing = self._usual_header()
         while self._missing is None:
             found = _HEADER.search(self._buffer) if b"\n" in self._buffer else None
             if found is None:
@@ -73,6 +76,17 @@ class Frames:
         del self._buffer[: self._missing]
         self._missing = None
         return body
+
+    def _usual_header(self) -> int | None:
+        """Take the header nearly every client sends. All others, and whatever is odd, cost a look by pattern."""
+        if not self._buffer.startswith(_USUAL):
+            return None
+        end = self._buffer.find(b"\r\n\r\n", len(_USUAL), len(_USUAL) + len(str(_MAX_BODY)) + 3)
+        digits = self._buffer[len(_USUAL) : end] if end > 0 else b""
+        if not digits.isdigit():
+            return None
+        del self._buffer[: end + 4]
+        return int(digits)
 
     def _skip(self, size: int) -> None:
         """Drop what is no frame; tell so once."""
