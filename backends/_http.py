@@ -21,7 +21,7 @@ from backends.base import BackendError, ErrorKind
 from backends.plain import plain
 from backends.settings import BackendSettings
 
-for _name in ("httpx", "httpcore"):
+for _name in ("httpx", "httpcore", "hpack"):
     # Below WARNING they write whole URLs and headers.
     logging.getLogger(_name).setLevel(logging.WARNING)
 
@@ -129,6 +129,7 @@ class HttpClient:
         self._base = _base_url(self._path, settings.url)
         self._headers = _checked_headers(self._path, settings.headers)
         self._client: httpx.AsyncClient | None = None
+        self._most, self._most_idle = MOST_CONNECTIONS, MOST_IDLE_CONNECTIONS
         self._draining: dict[asyncio.Task[None], AsyncExitStack] = {}
 
     @cached_property
@@ -140,6 +141,10 @@ class HttpClient:
     def secrets(self) -> tuple[str, ...]:
         """Values of configured headers, any of which may be a credential."""
         return tuple(value for value in self._headers.values() if len(value) >= 8)
+
+    def at_once(self, requests: int) -> None:
+        """Have room for so many requests at a time, if that is more than usual. Must come before the first one."""
+        self._most, self._most_idle = max(self._most, requests), max(self._most_idle, requests)
 
     def url(self, path: str) -> httpx.URL:
         """The base URL with `path` behind it; a query of the base stays."""
@@ -240,8 +245,8 @@ class HttpClient:
                 mounts={} if self.remote else {f"all://{_bracketed(self._base.host)}": None},
                 timeout=httpx.Timeout(None, connect=self._settings.connect_timeout_s),
                 limits=httpx.Limits(
-                    max_connections=MOST_CONNECTIONS,
-                    max_keepalive_connections=MOST_IDLE_CONNECTIONS,
+                    max_connections=self._most,
+                    max_keepalive_connections=self._most_idle,
                     keepalive_expiry=KEEPALIVE_S,
                 ),
                 headers={"user-agent": "midfill"},

@@ -96,6 +96,10 @@ class HttpBackend(ABC):
         """Take a key that a program gives, in place of the settings' own. Raises BackendError(SETTINGS)."""
         self._keys = KeySource(self._settings, given=checked_key(value, source))
 
+    def at_once(self, requests: int) -> None:
+        """Have room for so many requests at a time, if that is more than usual. Must come before the first one."""
+        self._http.at_once(requests)
+
     # The dialect ------------------------------------------------------------------------------------------------------
 
     @property

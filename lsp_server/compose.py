@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from lsp_server.settings import Settings
 
 
-def build_backends(settings: Settings, observer: Observer) -> tuple[Backend, ...]:
-    """The chosen backends in their order, each with its guard; a notice to `observer` for each that cannot be built."""
+def build_backends(settings: Settings, observer: Observer, *, at_once: int = 0) -> tuple[Backend, ...]:
+    """The chosen backends in their order, each with its guard; a notice to `observer` for each that cannot be built.
+
+    `at_once`: so many requests are put to each at the same time, if that is more than an editor does.
+    """
     from backends.base import BackendError
     from backends.guard import Guard
     from backends.registry import create
@@ -28,10 +31,20 @@ def build_backends(settings: Settings, observer: Observer) -> tuple[Backend, ...
     built = []
     for name in settings.order:
         try:
-            built.append(Guard(create(name, settings.backends[name], observer), settings.backends[name], observer))
+            backend = create(name, settings.backends[name], observer)
+            if at_once:
+                _make_room(backend, at_once)
+            built.append(Guard(backend, settings.backends[name], observer))
         except BackendError as error:
             observer.notice(f"backend {name}", error.message)
     return tuple(built)
+
+
+def _make_room(backend: Backend, at_once: int) -> None:
+    from backends._service import HttpBackend  # others have no connections
+
+    if isinstance(backend, HttpBackend):
+        backend.at_once(at_once)
 
 
 def refusal(backend: Backend, settings: Settings) -> str:

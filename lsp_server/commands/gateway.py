@@ -60,7 +60,7 @@ def _serve(host: str, port: int, settings: Settings, key: Key | None) -> int:
     from lsp_server.gateway.serving import listen, reaches_this_machine_alone, serve
 
     observer = _Logging()
-    backends = compose.build_backends(settings, observer)
+    backends = compose.build_backends(settings, observer, at_once=settings.gateway.running)
     refused = [why for backend in backends if (why := compose.refusal(backend, settings))]
     backends = tuple(backend for backend in backends if not compose.refusal(backend, settings))
     if not backends:

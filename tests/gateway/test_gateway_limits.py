@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from backends._http import MOST_CONNECTIONS
 from backends.ffm import FfmBackend
 from backends.keys import Key
 from lsp_server.gateway.desk import Desk
@@ -178,6 +179,28 @@ async def test_more_than_can_wait_are_sent_away(backend: FfmBackend, own_service
         own_service.release()
         assert [(await task).status_code for task in (first, second)] == [200, 200]
         assert (await client.post(INFILL, json=BODY)).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_as_many_run_at_a_time_as_are_set(tmp_path: Path, own_service: FfmService, stream: bool) -> None:
+    """More than a backend of an editor has connections for."""
+    number = MOST_CONNECTIONS + 10
+    own_service.reset(Answer(deltas=("a", "b"), hold_after=1))
+
+    async def ask_all(url: str) -> list[httpx.Response]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits, trust_env=False) as client:
+            asking = [
+                asyncio.ensure_future(client.post(INFILL, json={**BODY, "stream": stream})) for _ in range(number)
+            ]
+            await own_service.until(generating=number)
+            own_service.release()
+            return await asyncio.gather(*asking)
+
+    with GatewayProcess(tmp_path, work(own_service.url, f"[gateway]\nrunning = {number}\n")) as gateway:
+        responses = asyncio.run(ask_all(gateway.url))
+    assert [response.status_code for response in responses] == [200] * number
+    assert len(own_service.log) == number
 
 
 # --- clients that leave
