@@ -81,7 +81,7 @@ def _run(arguments: Sequence[str]) -> int:
         return USAGE
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
         arguments = ["serve", *arguments]  # clients add --stdio of their own accord
-    parsed = _parser().parse_args(arguments)
+    parsed = _parser(arguments[0]).parse_args(arguments)
     config: Path | None = parsed.config
     if config and not config.is_file():
         return fail(f"{config}: {'is not a regular file' if config.exists() else 'there is no such file'}")
@@ -95,7 +95,8 @@ def fail(message: str) -> int:
     return USAGE
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(chosen: str) -> argparse.ArgumentParser:
+    """`chosen` is the first argument: what only one command needs is imported for that one."""
     parser = _Parser(
         prog="midfill",
         description="Language server for inline code completion.",
@@ -111,6 +112,11 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(command=_doctor)
     _add_config(doctor)
     _add_gateway(commands.add_parser("gateway", help="serve the backends over HTTP to other tools and machines"))
+    bench = commands.add_parser("bench", help="measure quality and speed")
+    if chosen == "bench":
+        from lsp_server.bench import add_benches
+
+        add_benches(bench)
     models = commands.add_parser("models", help="local models").add_subparsers(metavar="ACTION", required=True)
     path = models.add_parser("path", help="print the path of the GGUF file in use")
     path.set_defaults(command=_models_path)
