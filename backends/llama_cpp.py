@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from backends._llama_process import LlamaProcess, Question
-from backends._model_file import check_memory, model_file, physical_cores
+from backends._model_file import check_memory, model_file, model_name, model_place, physical_cores
 from backends.base import (
     BackendError,
     BackendRequest,
@@ -34,7 +34,6 @@ from backends.base import (
     Shape,
     Usage,
 )
-from backends.embedded import embedded_model
 from backends.settings import BackendSettings
 
 PARAMETERS = ("seed", "top_k", "top_p")  # what `parameters` may hold
@@ -48,7 +47,7 @@ class LlamaCppBackend:
 
     def __init__(self, name: str, settings: BackendSettings, observer: Observer) -> None:
         self._name = name
-        self._shown = settings.model_path or str(embedded_model() or "")  # the path as the user wrote it
+        self._shown = model_place(settings)
         self._settings = settings
         self._observer = observer
         self._capabilities = _BEFORE_LOAD
@@ -64,7 +63,7 @@ class LlamaCppBackend:
 
     @property
     def model(self) -> str:
-        return self._settings.model or (Path(self._shown).stem if self._shown else "")
+        return model_name(self._settings)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -108,7 +107,7 @@ class LlamaCppBackend:
             self._process = start.result()
 
     async def _launch(self) -> LlamaProcess:
-        path = model_file(self._settings.model_path)
+        path = model_file(self._settings)
         if self._refused is not None and self._refused[0] == _identity(str(path)):
             raise self._refused[1]
         if self._settings.gpu_layers == 0:

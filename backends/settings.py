@@ -16,7 +16,7 @@ class BackendSettings:
 
     kind: str
     url: str = ""
-    model: str = ""
+    model: str = ""  # `llama-cpp`: a name of the table, a file of a hub or a path; empty: embedded
     key_env: str = ""
     key_command: tuple[str, ...] = ()
     family: str = ""  # prompt family; empty: guessed from the model's name
@@ -37,7 +37,7 @@ class BackendSettings:
     app_id: str = ""
     endpoint: str = ""  # V1: end of the model's address; empty: found by the model's name
     # Local engine only.
-    model_path: str = ""  # a GGUF file; empty: the embedded model
+    model_path: str = ""  # a GGUF file, wins over `model`, which is then a mere name
     context_tokens: int = 4096  # n_ctx
     threads: int = 0  # 0: one per physical core
     gpu_layers: int = 0  # -1: all

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from backends._llama_process import LlamaProcess, Question
 from backends._model_file import model_file, physical_cores
+from backends.settings import BackendSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PROMPT_CHARACTERS = 8_000  # about 2,000 tokens of code
@@ -79,7 +80,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     threads = options.threads or physical_cores()
-    measured = asyncio.run(measure(model_file(options.model), options.rounds, threads))
+    model = model_file(BackendSettings("llama-cpp", model_path=options.model))
+    measured = asyncio.run(measure(model, options.rounds, threads))
     table = {
         name: {"median_ms": statistics.median(times), "max_ms": max(times), "rounds": len(times)}
         for name, times in measured.items()

@@ -211,7 +211,11 @@ BACKEND: Mapping[str, Rule] = {
         "url",
         "Base address of the service; empty: the usual one of `llama-server`, `ollama`, `mistral`, `deepseek`, `tabby`",
     ),
-    "model": Rule("str", "The model's name as the service knows it"),
+    "model": Rule(
+        "str",
+        "The model's name as the service knows it; `llama-cpp`: [a name, a file of a hub or a path](models.md), empty:"
+        " the embedded model",
+    ),
     "key_env": Rule("env", "Environment variable that holds the key", secret=True),
     "key_command": Rule("strings", 'Command that prints the key, such as `["pass", "ffm"]`', secret=True),
     "family": Rule("str", "Prompt family of the model; empty: guessed from its name"),
@@ -239,7 +243,7 @@ BACKEND: Mapping[str, Rule] = {
     ),
     "app_id": Rule("str", "`qianfan`, v2: the application that is billed"),
     "endpoint": Rule("str", "`qianfan`, v1: end of the model's address, such as `chat/ernie_speed`"),
-    "model_path": Rule("path", "`llama-cpp`: a GGUF file; empty: the embedded model"),
+    "model_path": Rule("path", "`llama-cpp`: a GGUF file, in place of `model`"),
     "context_tokens": Rule("int", "`llama-cpp`: prompt and answer together, tokens", 256, 1048576),
     "threads": Rule("int", "`llama-cpp`: 0 means one per physical core", 0, 256),
     "gpu_layers": Rule("int", "`llama-cpp`: layers on the GPU, -1 for all", -1, 1000),
