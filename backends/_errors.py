@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from backends._http import PROXY_LOGIN
+from backends._failures import PROXY_LOGIN
 from backends._sse import decode_object
 from backends.base import BackendError, ErrorKind
 from backends.keys import Key

@@ -17,8 +17,9 @@ from typing import Any
 import httpx
 
 from backends._exchange import Exchange
+from backends._failures import failure, proxy_of
+from backends._safe import shown_url
 from backends.base import BackendError, ErrorKind
-from backends.plain import plain
 from backends.settings import BackendSettings
 
 for _name in ("httpx", "httpcore", "hpack"):
@@ -29,10 +30,18 @@ KEEPALIVE_S = 60.0  # pauses in typing are longer than httpx's 5 s; a new TLS co
 MOST_CONNECTIONS, MOST_IDLE_CONNECTIONS = 20, 4  # at once; one per document that is typed in, and hedging
 DRAIN_S = 0.25  # how long to wait for the end of a body whose last record was read
 ERROR_BODY_BYTES = 64 * 1024
-SHOWN_CHARACTERS = 200  # of a service's own message
-ECHO_CHARACTERS = 8  # shorter lines of source say nothing
 
-PROXY_LOGIN = "It wants a login: set proxy to http://name:password@host:port."
+FRAMING = frozenset({"content-length", "transfer-encoding"})
+# What can go wrong with a connection. httpcore lets through what the system says of some addresses.
+FAILURES = (
+    httpx.HTTPError,
+    httpx.StreamError,
+    httpx.InvalidURL,
+    httpx.CookieConflict,
+    OSError,
+    OverflowError,
+    ExceptionGroup,
+)
 
 STATUS_KINDS: Mapping[int, ErrorKind] = {
     401: ErrorKind.AUTH,
@@ -65,59 +74,6 @@ def retry_after_s(response: httpx.Response) -> float | None:
     with suppress(ValueError, TypeError):
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     return None
-
-
-def shown_url(url: httpx.URL) -> str:
-    """The URL as messages may show it: no user, password, query or fragment."""
-    port = f":{url.port}" if url.port else ""
-    return f"{url.scheme}://{_bracketed(url.host)}{port}{url.path}"
-
-
-def safe_text(text: str, *, secrets: tuple[str, ...] = (), source: str = "") -> str:
-    """A service's own words, fit for a message: one short line without secrets and without lines of `source`."""
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    for line in source.split("\n"):
-        if len(line.strip()) >= ECHO_CHARACTERS:
-            text = text.replace(line.strip(), "…")
-    text = plain(" ".join(text.split())).rstrip(".。")
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
-
-
-def failure(error: Exception, url: httpx.URL, *, begun: bool, trusted: str = "") -> BackendError:
-    """Tell any exception of httpx as a BackendError. `begun`: the head of the answer had arrived."""
-    where, why = shown_url(url), str(error)
-    lost = ErrorKind.TRUNCATED if begun else ErrorKind.UNREACHABLE
-    match error:
-        case httpx.ConnectTimeout():
-            return BackendError(ErrorKind.TIMEOUT, f"No connection to {where} in time: check url, network and proxy.")
-        case httpx.TimeoutException():
-            return BackendError(ErrorKind.TIMEOUT, f"No answer from {where} in time.")
-        case httpx.ConnectError() if "SSL" in why or "certificate" in why.lower():
-            checked = f" Its certificate was checked against {trusted}." if trusted else ""
-            hint = "If it is signed by a company's own authority, name that authority's certificate in ca_file."
-            return BackendError(ErrorKind.UNREACHABLE, f"TLS with {where} failed ({safe_text(why)}).{checked} {hint}")
-        case httpx.ConnectError():
-            hint = "Is the service running, and are url and proxy right?"
-            return BackendError(ErrorKind.UNREACHABLE, f"{where} cannot be reached ({safe_text(why)}). {hint}")
-        case httpx.ProxyError():
-            hint = f" {PROXY_LOGIN}" if "407" in why else ""
-            return BackendError(
-                ErrorKind.UNREACHABLE, f"The proxy did not connect to {where} ({safe_text(why)}).{hint}"
-            )
-        case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
-            # The text of these may quote a header or the URL.
-            return BackendError(ErrorKind.SETTINGS, f"The request to {where} cannot be sent: check url and headers.")
-        case httpx.NetworkError():
-            return BackendError(lost, f"The connection to {where} was lost before the answer was complete.")
-        case httpx.RemoteProtocolError() if begun:
-            return BackendError(lost, f"{where} closed the connection before the answer was complete.")
-        case httpx.RemoteProtocolError():
-            return BackendError(ErrorKind.PROTOCOL, f"{where} closed the connection or does not speak HTTP.")
-        case httpx.DecodingError():
-            return BackendError(ErrorKind.PROTOCOL, f"The compressed answer of {where} is damaged.")
-        case _:
-            return BackendError(ErrorKind.PROTOCOL, f"The exchange with {where} failed ({type(error).__name__}).")
 
 
 class HttpClient:
@@ -200,9 +156,15 @@ class HttpClient:
         except TimeoutError:
             what = "did not finish its answer" if begun else "did not answer"
             limit = f"{self._settings.timeout_s:g} s (timeout_s)"
-            raise BackendError(ErrorKind.TIMEOUT, f"{shown_url(url)} {what} within {limit}.") from None
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict) as error:
-            raise failure(error, url, begun=begun, trusted=self._trusted()) from None  # the cause may quote a header
+            message = f"{shown_url(url)} {what} within {limit}. {'' if begun else self._through(url)}"
+            raise BackendError(ErrorKind.TIMEOUT, message.rstrip()) from None
+        except FAILURES as error:
+            told = failure(error, url, begun=begun, trusted=self._trusted(), through=self._through(url))
+            raise told from None  # the cause may quote a header
+
+    def _through(self, url: httpx.URL) -> str:
+        """Which proxy is asked, if any; a sentence."""
+        return proxy_of(self._settings.proxy, url) if self.remote else ""
 
     def _trusted(self) -> str:
         """Where the certificates are from that services are checked against."""
@@ -240,9 +202,9 @@ class HttpClient:
         try:
             return httpx.AsyncClient(
                 verify=context,
-                proxy=self._settings.proxy or None,
-                # Environment proxies are honoured, but never for this machine itself.
-                mounts={} if self.remote else {f"all://{_bracketed(self._base.host)}": None},
+                proxy=self._proxy(context),
+                # Environment proxies are honoured, but never for this machine itself, even if they are of no use.
+                trust_env=self.remote,
                 timeout=httpx.Timeout(None, connect=self._settings.connect_timeout_s),
                 limits=httpx.Limits(
                     max_connections=self._most,
@@ -259,9 +221,15 @@ class HttpClient:
             where = f"{self._path}.proxy" if self._settings.proxy else "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY"
             raise BackendError(ErrorKind.SETTINGS, f"{where} is not a proxy URL such as http://host:3128.") from None
 
+    def _proxy(self, context: ssl.SSLContext) -> httpx.Proxy | None:
+        """The configured proxy. One that is spoken to in TLS is checked as services are."""
+        given = self._settings.proxy
+        return httpx.Proxy(given, ssl_context=context if given.startswith("https:") else None) if given else None
+
     def _tls(self) -> ssl.SSLContext:
         """Raises BackendError(SETTINGS)."""
-        if self._base.scheme == "http" and not self._settings.ca_file:
+        plain = self._base.scheme == "http" and not self._settings.proxy.startswith("https:")
+        if plain and not self._settings.ca_file:
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and costs nothing
         context = self._authorities()
         certificate = self._settings.client_cert
@@ -308,6 +276,8 @@ def _base_url(path: str, text: str) -> httpx.URL:
     if url.scheme not in ("http", "https") or not url.host:
         what = "is not set" if not text else "is not an http or https URL"
         raise BackendError(ErrorKind.SETTINGS, f"{path}.url {what}; allowed: {allowed}.")
+    if not 0 < (url.port or 1) < 65536:
+        raise BackendError(ErrorKind.SETTINGS, f"{path}.url has the port {url.port}; allowed: 1 to 65535.")
     return url
 
 
@@ -315,8 +285,11 @@ def _checked_headers(path: str, headers: Mapping[str, str]) -> httpx.Headers:
     for name, value in headers.items():
         if not (name.isascii() and name.replace("-", "").replace("_", "").isalnum()):
             raise BackendError(ErrorKind.SETTINGS, f"{path}.headers: {name!r} is not a header's name.")
-        if not (value.isascii() and value.isprintable()):
-            raise BackendError(ErrorKind.SETTINGS, f"{path}.headers.{name} must be printable ASCII.")
+        if name.lower() in FRAMING:
+            raise BackendError(ErrorKind.SETTINGS, f"{path}.headers.{name} cannot be set: it belongs to the request.")
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            message = f"{path}.headers.{name} must be printable ASCII, without blanks around it."
+            raise BackendError(ErrorKind.SETTINGS, message)
     return httpx.Headers(dict(headers))
 
 
@@ -327,7 +300,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import httpx
 
 from backends._errors import advice, error_record, said_by, status_in, too_long
-from backends._http import ERROR_BODY_BYTES, HttpClient, read_text, retry_after_s, safe_text, shown_url, status_kind
+from backends._http import ERROR_BODY_BYTES, HttpClient, read_text, retry_after_s, status_kind
+from backends._safe import safe_text, shown_url
 from backends._sse import DONE, decode_object, media_type, records_of, streams
 from backends.base import (
     BackendError,
@@ -248,7 +249,8 @@ class HttpBackend(ABC):
             raise self._refusal(response, body, ask, key)
         found = media_type(response)
         if not found.endswith("json"):
-            what = "a web page" if "html" in found else repr(found or "no content type")
+            shown = f"'{self._safe(found, ask, key)}'" if found else "no content type"
+            what = "a web page" if "html" in found else shown
             raise BackendError(
                 ErrorKind.PROTOCOL, f"{shown_url(ask.url)} answered with {what}, not with JSON or events: check url."
             )

@@ -41,6 +41,8 @@ class OllamaBackend(HttpBackend):
             raise BackendError(ErrorKind.SETTINGS, f"backends.{name}.model is not set; allowed: {allowed}.")
         super().__init__(name, replace(settings, url=settings.url or DEFAULT_URL), observer)
         parameters = settings.parameters
+        if not isinstance(parameters.get("options", {}), Mapping):
+            raise BackendError(ErrorKind.SETTINGS, f"backends.{name}.parameters.options: allowed: a table.")
         self._outer = {key: value for key, value in parameters.items() if key in OUTER}
         self._options = {key: value for key, value in parameters.items() if key not in OUTER | {"options"}}
         self._options |= parameters.get("options", {})

@@ -21,7 +21,9 @@ from typing import Any
 import httpx
 import pytest
 
-from backends._http import HttpClient, failure, retry_after_s, safe_text, shown_url, status_kind
+from backends._failures import failure
+from backends._http import HttpClient, retry_after_s, status_kind
+from backends._safe import safe_text, shown_url
 from backends.base import BackendError, BackendRequest, ErrorKind
 from backends.settings import BackendSettings
 from tests.services.raw import RawServer, events, http, raw_server
@@ -167,14 +169,28 @@ def test_a_proxy_takes_text_off_the_machine() -> None:
     assert HttpClient("work", settings(proxy="http://proxy.example:3128")).remote
 
 
-@pytest.mark.parametrize("url", ["", "service.example/api", "ftp://service.example", "https://", "http://h:port/"])
+@pytest.mark.parametrize(
+    "url", ["", "service.example/api", "ftp://service.example", "https://", "http://h:port/", "http://h:65536/"]
+)
 def test_a_url_that_cannot_be_used_is_named(url: str) -> None:
     with pytest.raises(BackendError, match=r"^backends\.work\.url .*allowed: ") as caught:
         HttpClient("work", settings(url=url))
     assert caught.value.kind is ErrorKind.SETTINGS
 
 
-@pytest.mark.parametrize("headers", [{"x key": "a"}, {"x:": "a"}, {"": "a"}, {"x": "a\nb"}, {"x": "é"}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x key": "a"},
+        {"x:": "a"},
+        {"": "a"},
+        {"x": "a\nb"},
+        {"x": "é"},
+        {"x": "a "},
+        {"Content-Length": "3"},
+        {"transfer-encoding": "chunked"},
+    ],
+)
 def test_a_header_that_cannot_be_sent_is_named(headers: dict[str, str]) -> None:
     with pytest.raises(BackendError, match=r"^backends\.work\.headers") as caught:
         HttpClient("work", settings(headers=headers))

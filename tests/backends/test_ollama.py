@@ -63,3 +63,10 @@ async def test_probe(bench: Bench) -> None:
     assert checks == {"key": True, "infill": True, "request": True, "TLS": True, "latency": True}
     found = (await bench.build(model="nobody").probe()).checks
     assert "ollama pull nobody" in next(check.detail for check in found if check.name == "request")
+
+
+@pytest.mark.parametrize("options", [5, "abc", ["a"]])
+def test_options_that_are_no_table_are_named(bench: Bench, options: Any) -> None:
+    with pytest.raises(BackendError, match=r"^backends\.work\.parameters\.options: allowed: a table\.$") as caught:
+        bench.build(parameters={"options": options})
+    assert caught.value.kind is ErrorKind.SETTINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends._http import safe_text
+from backends._safe import safe_text
 from backends.base import BackendError, ErrorKind
 from backends.plain import plain
 
