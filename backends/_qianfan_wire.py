@@ -1,6 +1,6 @@
-"""What Qianfan's records say, in both versions of its API: errors, parts of an answer, its end.
+"""What Qianfan's records say, in both versions of its API: errors, parts of an answer, its end; names of parameters.
 
-Must not know how requests are written or authorized.
+Must not know how requests are sent or authorized.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import httpx
 
 from backends._openai_wire import ChoiceReader, usage_of
 from backends._sse import json_records
-from backends.base import BackendError, Delta, ErrorKind, Finish, Usage
+from backends.base import BackendError, Delta, ErrorKind, Finish, Sampling, Usage
 
+LEAST = 0.01  # of a temperature and a top_p: the service refuses 0
 TOKEN_CODES = frozenset({110, 111})  # the access token is invalid, has expired
 
 # V1 reports errors as numbers, with HTTP status 200. The official SDK asks again at 2, 18, 336100, 336501 and 336502,
@@ -64,6 +65,18 @@ NAMES: Mapping[str, ErrorKind] = {
     "insufficient_quota": ErrorKind.QUOTA,
     "internal_error": ErrorKind.OVERLOADED,
 }
+
+
+def sampling_v1(sampling: Sampling, *, chats: bool) -> dict[str, Any]:
+    """Temperatures are at most 1, penalties from 1 to 2; only models that continue text know top_k."""
+    named = sampling.named("temperature", "top_p", repetition_penalty="penalty_score")
+    named |= {} if chats else sampling.named("top_k")
+    limits = {"temperature": (LEAST, 1.0), "top_p": (LEAST, 1.0), "penalty_score": (1.0, 2.0), "top_k": (1, 10**9)}
+    return {name: min(max(value, limits[name][0]), limits[name][1]) for name, value in named.items()}
+
+
+def sampling_v2(sampling: Sampling) -> dict[str, Any]:
+    return {name: max(value, LEAST) for name, value in sampling.named("temperature", "top_p").items()}
 
 
 def said_by_v1(record: Mapping[str, Any]) -> str:

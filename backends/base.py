@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from backends.plain import plain
 
@@ -80,12 +80,35 @@ Prompt = InfillPrompt | RawPrompt | ChatPrompt
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are to be chosen, as far as whoever asks has said it himself; None: not said.
+
+    A backend leaves out what its service does not know, and takes the nearest value where the service allows less.
+    """
+
+    temperature: float | None = None  # >= 0
+    top_k: int | None = None  # >= 1
+    top_p: float | None = None  # 0 to 1
+    seed: int | None = None  # 0 to 2**63 - 1
+    repetition_penalty: float | None = None  # > 0; tokens seen before are divided by it, 1: none
+    frequency_penalty: float | None = None  # -2 to 2; subtracted each time a token was written, 0: none
+    presence_penalty: float | None = None  # -2 to 2; subtracted once if it was written, 0: none
+
+    def named(self, *same: str, **others: str) -> dict[str, Any]:
+        """What was said and is known to a service: by the names above, or `others` (name above = service's name)."""
+        names = {name: name for name in same} | others
+        return {theirs: value for ours, theirs in names.items() if (value := getattr(self, ours)) is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class BackendRequest:
     """One question to a backend.
 
     `max_tokens` > 0. `temperature` >= 0, 0 meaning greedy. `stop` holds strings at which the service may end; the
     engine cuts there itself too, so a backend that cannot send all of them sends the first ones it has room for.
     `explicit`: the user asked for it by hand; a backend that is left alone for a while is tried all the same.
+    `sampling` wins over the backend's own `parameters`, which win over `temperature`. A temperature that was said is
+    in both, for backends that know nothing of `sampling`.
     """
 
     prompt: Prompt
@@ -93,6 +116,7 @@ class BackendRequest:
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
     explicit: bool = False
+    sampling: Sampling = Sampling()
 
 
 class Finish(enum.Enum):

@@ -64,6 +64,7 @@ class DeepseekBackend(HttpBackend):
         if stops := [text for text in request.stop if text][:MAX_STOPS]:
             body["stop"] = stops
         body |= self._settings.parameters
+        body |= request.sampling.named("temperature", "top_p", "frequency_penalty", "presence_penalty")
         return Ask(url, body, ChoiceReader(), shape, source=source_of(prompt))
 
     def _chat_url(self) -> httpx.URL:

@@ -23,6 +23,7 @@ from backends.base import (
     InfillPrompt,
     Observer,
     RawPrompt,
+    Sampling,
     Shape,
 )
 from backends.keys import Key
@@ -31,7 +32,8 @@ from backends.settings import BackendSettings
 INFILL_PATH = "/models/text_infilling"
 GENERATE_PATH = "/models/generate"
 GENERATE_HEADERS = {"X-API-HOST": "afs-inference"}
-MIN_TEMPERATURE = 0.01  # the service refuses 0
+MIN_TEMPERATURE = MIN_TOP_P = 0.01  # the service refuses 0
+MAX_TOP_K = 100
 MAX_STOPS = 4  # undocumented; four is what comparable services take
 
 _log = logging.getLogger(__name__)
@@ -90,12 +92,8 @@ class FfmBackend(HttpBackend):
         stops = [text for text in request.stop if text][:MAX_STOPS]
         if stops:
             parameters["stop_sequences"] = stops
-        return {
-            "model": self.model,
-            "inputs": inputs,
-            "stream": self._stream,
-            "parameters": parameters | self._parameters,
-        }
+        parameters |= self._parameters | _sampling(request.sampling)
+        return {"model": self.model, "inputs": inputs, "stream": self._stream, "parameters": parameters}
 
     def said(self, record: Mapping[str, Any]) -> str:
         """A record with text is no error, unless it says a status."""
@@ -112,12 +110,20 @@ class FfmBackend(HttpBackend):
         return None
 
 
+def _sampling(sampling: Sampling) -> dict[str, Any]:
+    """Within what the service allows."""
+    named = sampling.named("temperature", "top_p", "top_k", repetition_penalty="frequence_penalty")
+    least = {"temperature": MIN_TEMPERATURE, "top_p": MIN_TOP_P}
+    named |= {name: max(named[name], low) for name, low in least.items() if name in named}
+    return named | ({"top_k": min(named["top_k"], MAX_TOP_K)} if "top_k" in named else {})
+
+
 _RANGES: Mapping[str, tuple[type, float, float, str]] = {
     # type, least, most, in words
     "max_new_tokens": (int, 1, 1e9, "a whole number above 0"),
     "temperature": (float, 0, 1e9, "a number, 0 or more"),
     "top_p": (float, 1e-9, 1, "a number above 0, at most 1"),
-    "top_k": (int, 1, 100, "a whole number from 1 to 100"),
+    "top_k": (int, 1, MAX_TOP_K, f"a whole number from 1 to {MAX_TOP_K}"),
     "frequence_penalty": (float, 1e-9, 1e9, "a number above 0"),
 }
 

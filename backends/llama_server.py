@@ -82,6 +82,8 @@ class LlamaServerBackend(OneModelBackend):
         if stops := [text for text in request.stop if text]:
             body["stop"] = stops
         body |= self._settings.parameters
+        same = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
+        body |= request.sampling.named(*same, repetition_penalty="repeat_penalty")
         return Ask(self._http.url(path), body, reader, shape, source=source_of(request.prompt))
 
     def records(self, response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]:

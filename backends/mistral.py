@@ -63,6 +63,7 @@ class MistralBackend(HttpBackend):
         if stops := [text for text in request.stop if text]:
             body["stop"] = stops
         body |= self._settings.parameters
+        body |= request.sampling.named("temperature", "top_p", seed="random_seed")
         return Ask(self._http.url(path), body, ChoiceReader(), shape, source=source_of(prompt))
 
     def said(self, record: Mapping[str, Any]) -> str:

@@ -74,7 +74,10 @@ class OllamaBackend(HttpBackend):
         options: dict[str, Any] = {"num_predict": request.max_tokens, "temperature": request.temperature}
         if stops := [text for text in request.stop if text]:
             options["stop"] = stops
-        body |= {"stream": True, "options": options | self._options, **self._outer}
+        options |= self._options
+        same = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
+        options |= request.sampling.named(*same, repetition_penalty="repeat_penalty")
+        body |= {"stream": True, "options": options, **self._outer}
         return Ask(self._http.url(path), body, _Answer(), shape, source=source_of(prompt))
 
     def error_kind(

@@ -76,6 +76,13 @@ class OpenAIBackend(HttpBackend):
     """One model of a service with OpenAI's routes; `url` ends in `/v1` as a rule. `parameters` go into requests."""
 
     modes = MODES
+    sampling: tuple[str, ...] = (
+        "temperature",
+        "top_p",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+    )  # others may be refused
     infill_hint = "The model family's own form is used, or a chat."
     infill_warning = False  # most such services do not, and a family's form is as good
 
@@ -115,6 +122,7 @@ class OpenAIBackend(HttpBackend):
         if stops := stops_of(request.stop):
             body["stop"] = stops
         body |= {key: value for key, value in parameters.items() if request is not _QUESTION or key != "stream"}
+        body |= request.sampling.named(*self.sampling)
         return Ask(self._http.url(path), body, ChoiceReader(), shape, source=source_of(request.prompt))
 
     # Errors -----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,18 @@ from backends._qianfan_calls import (
     scores_in,
     vectors_in,
 )
-from backends._qianfan_wire import TOKEN_CODES, Choice, Result, kind_of, name_of, records_of, said_by_v1
+from backends._qianfan_wire import (
+    LEAST,
+    TOKEN_CODES,
+    Choice,
+    Result,
+    kind_of,
+    name_of,
+    records_of,
+    said_by_v1,
+    sampling_v1,
+    sampling_v2,
+)
 from backends._service import Ask, HttpBackend, encoded, source_of
 from backends.base import (
     BackendError,
@@ -51,7 +62,6 @@ from backends.settings import BackendSettings
 
 HOSTS = {"v1": "https://aip.baidubce.com", "v2": "https://qianfan.baidubce.com"}
 IAM = "https://iam.bj.baidubce.com"
-MIN_TEMPERATURE = 0.01  # the service refuses 0
 MAX_STOPS, MAX_STOP_CHARACTERS = 4, 20
 EMBEDDED_AT_ONCE, RANKED_AT_ONCE = 16, 64  # the service's limits for one request
 
@@ -162,7 +172,7 @@ class QianfanBackend(HttpBackend):
         return self._tokens is not None and refused and error.kind is ErrorKind.AUTH
 
     def ask(self, request: BackendRequest) -> Ask:
-        body: dict[str, Any] = {"stream": self._stream, "temperature": max(request.temperature, MIN_TEMPERATURE)}
+        body: dict[str, Any] = {"stream": self._stream, "temperature": max(request.temperature, LEAST)}
         if stops := [text for text in request.stop if 0 < len(text) <= MAX_STOP_CHARACTERS][:MAX_STOPS]:
             body["stop"] = stops
         source = source_of(request.prompt)
@@ -170,13 +180,15 @@ class QianfanBackend(HttpBackend):
             # No limit of tokens: most models of V1 take none, and an answer that is not read on is cut off.
             path, prompt, shape = self._prompt_v1(request.prompt)
             url = self._http.url(f"{PREFIX}/{path}")
-            return Ask(url, prompt | body | self._parameters, Result(), shape, source, JSON)
+            sampling = sampling_v1(request.sampling, chats=shape is Shape.CHAT)
+            return Ask(url, prompt | body | self._parameters | sampling, Result(), shape, source, JSON)
         path, prompt, shape = self._prompt_v2(request.prompt)
         body |= {"model": self.model, "max_tokens": request.max_tokens}
         if self._stream:
             body["stream_options"] = {"include_usage": True}
         headers = JSON | ({"appid": self._settings.app_id} if self._settings.app_id else {})
-        return Ask(self._http.url(path), prompt | body | self._parameters, Choice(), shape, source, headers)
+        body = prompt | body | self._parameters | sampling_v2(request.sampling)
+        return Ask(self._http.url(path), body, Choice(), shape, source, headers)
 
     def _prompt_v2(self, prompt: Prompt) -> tuple[str, dict[str, Any], Shape]:
         chats = self._shape is Shape.CHAT

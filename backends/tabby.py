@@ -55,6 +55,7 @@ class TabbyBackend(OneModelBackend):
             segments["relevant_snippets_from_recently_opened_files"] = snippets
         body: dict[str, Any] = {"language": prompt.language, "segments": segments, "temperature": request.temperature}
         body |= self._settings.parameters
+        body |= request.sampling.named("temperature", "seed")
         return Ask(self._http.url("/v1/completions"), body, ChoiceReader(), Shape.INFILL, source=source_of(prompt))
 
     def hint(self, kind: ErrorKind, ask: Ask) -> str:

@@ -62,17 +62,19 @@ class TgiBackend(OneModelBackend):
             raise self.cannot_infill()
         if isinstance(prompt, ChatPrompt):
             body: dict[str, Any] = {"model": self._settings.model or "tgi", "messages": messages_of(prompt)}
-            body |= {"stream": self._stream, **self._sampling(request, "max_tokens")}
+            body |= {"stream": self._stream, **self._sampling(request, "max_tokens", "presence_penalty")}
             url = self._http.url("/v1/chat/completions")
             return Ask(url, body, ChoiceReader(), Shape.CHAT, source=source_of(prompt))
         url = self._http.url("/generate_stream" if self._stream else "/generate")
-        parameters = self._sampling(request, "max_new_tokens") | {"details": True}  # they say why an answer ends
+        parameters = self._sampling(request, "max_new_tokens", "top_k", "repetition_penalty")
+        parameters["details"] = True  # they say why an answer ends
         body = {"inputs": prompt.text, "parameters": parameters}
         return Ask(url, body, _Answer(), Shape.RAW, source=prompt.text)
 
-    def _sampling(self, request: BackendRequest, limit: str) -> dict[str, Any]:
+    def _sampling(self, request: BackendRequest, limit: str, *more: str) -> dict[str, Any]:
         """What the service would refuse is left out: a temperature of 0, which is its default, and a top_p of 1."""
         sampling = {limit: request.max_tokens, "temperature": request.temperature, **self._parameters}
+        sampling |= request.sampling.named("temperature", "top_p", "seed", "frequency_penalty", *more)
         stops = [text for text in request.stop if text][:MAX_STOPS]
         if stops and "stop" not in sampling:
             sampling["stop"] = stops

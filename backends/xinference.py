@@ -48,6 +48,7 @@ class XinferenceBackend(OpenAIBackend):
         "template": MODES["template"],
         "chat": MODES["chat"],
     }
+    sampling = ("temperature", "top_p", "top_k", "repetition_penalty", "frequency_penalty", "presence_penalty")
     infill_hint = "Completion mode is used, which does not see the text behind the cursor."
 
     def __init__(self, name: str, settings: BackendSettings, observer: Observer) -> None:

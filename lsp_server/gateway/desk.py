@@ -94,14 +94,15 @@ class _Route:
     def _request(self, question: Question, formed: Formed) -> BackendRequest:
         usual: CompletionSettings = self._settings.engine.for_language(question.language)
         longest = question.max_tokens or usual.max_tokens
-        built = formed.built
+        built, sampling = formed.built, question.sampling
         # What could end a chat's answer may also begin it.
         stops = () if isinstance(built.prompt, ChatPrompt) or built.reply else (*question.stop, *built.stops)
         return BackendRequest(
             built.prompt,
             min(longest, self._settings.gateway.max_tokens) + built.spare_tokens,
-            usual.temperature if question.temperature is None else question.temperature,
+            usual.temperature if sampling.temperature is None else sampling.temperature,
             tuple(dict.fromkeys(stops)),
+            sampling=sampling,
         )
 
     def _family_now(self) -> Family:

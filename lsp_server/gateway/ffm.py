@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from backends.base import Finish
+from backends.base import Finish, Sampling
 from lsp_server.gateway.answering import Counts
 from lsp_server.gateway.endpoint import Asked
 from lsp_server.gateway.fields import Fields
@@ -31,17 +31,19 @@ class Ffm:
         tokens = parameters.given("max_new_tokens")
         # Its LangChain wrapper says that -1 means as many as possible.
         longest = 10**9 if tokens == -1 else parameters.whole("max_new_tokens", 1)
-        temperature = parameters.number("temperature", 0, above=True)
-        # Checked as the service does; the backend's own settings decide.
-        parameters.number("top_p", 0, 1, above=True)
-        parameters.whole("top_k", 1, _MAX_TOP_K)
-        parameters.number("frequence_penalty", 0, above=True)
+        sampling = Sampling(
+            temperature=parameters.number("temperature", 0, above=True),
+            top_p=parameters.number("top_p", 0, 1, above=True),
+            top_k=parameters.whole("top_k", 1, _MAX_TOP_K),
+            repetition_penalty=parameters.number("frequence_penalty", 0, above=True),
+            seed=parameters.seed("seed"),
+        )
         question = Question(
             fields.text("model"),
             *self._texts(fields.text("inputs")),
             verbatim=not self._infill,
             max_tokens=longest or MAX_NEW_TOKENS,
-            temperature=temperature,
+            sampling=sampling,
             stop=(*parameters.stops("stop_sequences"), *parameters.stops("stop")),
         )
         return Asked(question, fields.flag("stream"))

@@ -80,6 +80,11 @@ class Fields:
             raise self.wrong(name, f"a number {_range(low, high, above=above)}")
         return float(value)
 
+    def seed(self, name: str) -> int | None:
+        """Below 0 it means any, as in llama.cpp."""
+        value = self.whole(name, -(2**63), 2**63 - 1)
+        return None if value is not None and value < 0 else value
+
     def stops(self, name: str, most: int = MAX_STOPS) -> tuple[str, ...]:
         """A text or a list of texts, none of them empty."""
         value = self.given(name)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from backends.base import Finish
+from backends.base import Finish, Sampling
 from lsp_server.gateway.answering import Counts
 from lsp_server.gateway.endpoint import Asked
 from lsp_server.gateway.fields import Fields
@@ -46,13 +46,10 @@ class OpenAI:
 
 
 def sampling(fields: Fields, max_tokens: int | None) -> dict[str, Any]:
-    """Fields of a question: its length, temperature and stop strings. Refuses what would change the answer's form.
+    """Fields of a question: its length, stop strings and sampling. Refuses what would change the answer's form.
 
-    Checked, but decided by the backend's own settings: top_p, penalties, seed.
+    `top_k` and `repetition_penalty` are no fields of OpenAI's, but of Xinference's and vLLM's.
     """
-    fields.number("top_p", 0, 1)
-    for name in ("presence_penalty", "frequency_penalty"):
-        fields.number(name, -2, 2)
     for name in ("n", "best_of"):
         if fields.whole(name, 1) not in (None, 1):
             raise fields.wrong(name, "1")
@@ -61,8 +58,16 @@ def sampling(fields: Fields, max_tokens: int | None) -> dict[str, Any]:
             raise fields.wrong(name, "left out: it is not supported")
     return {
         "max_tokens": fields.whole("max_tokens", 1) or max_tokens,
-        "temperature": fields.number("temperature", 0, 2),
         "stop": fields.stops("stop"),
+        "sampling": Sampling(
+            temperature=fields.number("temperature", 0, 2),
+            top_p=fields.number("top_p", 0, 1),
+            top_k=max(fields.whole("top_k", -1) or 0, 0) or None,  # -1 and 0: no limit
+            seed=fields.seed("seed"),
+            repetition_penalty=fields.number("repetition_penalty", 0, above=True),
+            frequency_penalty=fields.number("frequency_penalty", -2, 2),
+            presence_penalty=fields.number("presence_penalty", -2, 2),
+        ),
     }
 
 

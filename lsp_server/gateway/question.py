@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from backends.base import BackendError, Capabilities, ErrorKind, File, Piece, RawPrompt, Shape
+from backends.base import BackendError, Capabilities, ErrorKind, File, Piece, RawPrompt, Sampling, Shape
 from completion.chat_reply import DropEcho, Reply, TakeCode
 from completion.privacy import redact
 from completion.prompt import Built, Material, build
@@ -17,6 +17,7 @@ from completion.stopping import LINE_ENDS, CutTerminators, Replace, Step
 _NEUTRAL = BY_NAME["starcoder"]
 _HOLES = re.compile(r"(\{prefix\}|\{suffix\})")
 _FIELD = re.compile(r"\{[a-z]+\}")
+_NOTHING_SAID = Sampling()
 _NO_FORM = "The model's family has no form for a hole."
 
 
@@ -33,7 +34,7 @@ class Question:
     path: str | None = None
     language: str = ""  # id as LSP has it; empty: unknown
     max_tokens: int | None = None  # None: as long as suggestions are
-    temperature: float | None = None  # None: as set for suggestions
+    sampling: Sampling = _NOTHING_SAID  # without a temperature: the one set for suggestions
     stop: tuple[str, ...] = ()
 
 

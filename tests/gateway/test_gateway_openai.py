@@ -93,6 +93,24 @@ def test_a_template_is_taken_for_what_it_means(service: FfmService, client: http
     assert service.log[0].body["inputs"] == QUICK_SORT["prompt"] + "<FILL_ME>" + QUICK_SORT["suffix"]
 
 
+def test_sampling_is_passed_on(service: FfmService, client: httpx.Client) -> None:
+    """In FFM's names and ranges; what FFM does not know is left out."""
+    known = {"temperature": 0.25, "top_p": 0, "top_k": 200, "repetition_penalty": 1.1}
+    unknown = {"seed": 7, "frequency_penalty": -2, "presence_penalty": 2}
+    for path in ("/v1/completions", "/v1/code/completions"):
+        post(client, path, prompt="a", **known, **unknown).raise_for_status()
+        sent = service.log[-1].body["parameters"]
+        assert {name: sent[name] for name in ("temperature", "top_p", "top_k", "frequence_penalty")} == {
+            "temperature": 0.25,
+            "top_p": 0.01,
+            "top_k": 100,
+            "frequence_penalty": 1.1,
+        }
+        assert not sent.keys() & unknown.keys()
+    post(client, "/v1/completions", prompt="a", top_k=-1, seed=-1).raise_for_status()
+    assert not service.log[-1].body["parameters"].keys() & {"top_k", "top_p", "frequence_penalty"}
+
+
 def test_models_and_health(client: httpx.Client) -> None:
     listed = client.get("/v1/models").json()
     assert listed["object"] == "list"
@@ -161,6 +179,10 @@ def error(response: httpx.Response) -> tuple[int, Any]:
         ({"prompt": "a", "max_tokens": True}, "max_tokens"),
         ({"prompt": "a", "temperature": 2.1}, "temperature"),
         ({"prompt": "a", "top_p": 1.5}, "top_p"),
+        ({"prompt": "a", "top_k": -2}, "top_k"),
+        ({"prompt": "a", "seed": 1.5}, "seed"),
+        ({"prompt": "a", "seed": 2**63}, "seed"),
+        ({"prompt": "a", "presence_penalty": -2.5}, "presence_penalty"),
         ({"prompt": "a", "n": 2}, "n"),
         ({"prompt": "a", "echo": True}, "echo"),
         ({"prompt": "a", "logprobs": 3}, "logprobs"),

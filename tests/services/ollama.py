@@ -14,7 +14,8 @@ from tests.services.common import Answer, LoopbackService, Seen, main
 
 MODEL = "qwen2.5-coder:7b"
 SETTINGS: dict[str, Any] = {}
-OPTIONS = frozenset({"num_predict", "temperature", "stop", "num_ctx", "top_k", "top_p", "seed", "repeat_penalty"})
+OPTIONS = frozenset({"num_predict", "temperature", "stop", "num_ctx", "top_k", "top_p", "seed"})
+OPTIONS |= {"repeat_penalty", "frequency_penalty", "presence_penalty"}
 CHAT = "/api/chat"
 
 
