@@ -117,10 +117,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         from lsp_server.bench import add_benches
 
         add_benches(bench)
-    models = commands.add_parser("models", help="local models").add_subparsers(metavar="ACTION", required=True)
-    path = models.add_parser("path", help="print the path of the GGUF file in use")
-    path.set_defaults(command=_models_path)
-    _add_config(path)
+    _add_models(commands.add_parser("models", help="local models"))
     return parser
 
 
@@ -162,6 +159,22 @@ def _add_gateway(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="log more; the log may then hold source text")
     parser.set_defaults(command=_gateway)
     _add_config(parser)
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    models = parser.add_subparsers(metavar="ACTION", required=True)
+    listing = models.add_parser("list", help="show the known models, and which one suits this machine")
+    listing.add_argument("--json", action="store_true", help="print one JSON object")
+    listing.set_defaults(command=_models_list, config=None)
+    pull = models.add_parser("pull", help="download a model")
+    pull.add_argument(
+        "model", metavar="NAME|REPO:FILE", help="a name of the list, or owner/repository:file.gguf[@revision]"
+    )
+    pull.set_defaults(command=_models_pull, config=None)
+    path = models.add_parser("path", help="print the path of a model's GGUF file")
+    path.add_argument("model", metavar="NAME|REPO:FILE", nargs="?", default="", help="without it: of the one in use")
+    path.set_defaults(command=_models_path)
+    _add_config(path)
 
 
 def _port(text: str) -> int:
@@ -225,6 +238,18 @@ def _gateway(arguments: argparse.Namespace) -> int:
     from lsp_server.commands.gateway import command
 
     return command(arguments)
+
+
+def _models_list(arguments: argparse.Namespace) -> int:
+    from lsp_server.commands.models import list_command
+
+    return list_command(arguments)
+
+
+def _models_pull(arguments: argparse.Namespace) -> int:
+    from lsp_server.commands.models import pull_command
+
+    return pull_command(arguments)
 
 
 def _models_path(arguments: argparse.Namespace) -> int:
