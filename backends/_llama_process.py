@@ -13,10 +13,11 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from backends._llama_link import Place, connect
 from backends.base import BackendError, ErrorKind
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -24,10 +25,11 @@ _ROOT = Path(__file__).resolve().parent.parent
 # left in front it would let other installed packages shadow the standard library.
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); from backends.llama_worker.main import main; "
-    "sys.path.remove(sys.argv[1]); main()"
+    "sys.path.remove(sys.argv[1]); main(*sys.argv[2:])"
 )
 _LINE_BYTES = 1 << 22  # longest line taken from the child
 _ERROR_BYTES = 1 << 12  # of stderr at once, and of its longest line
+_TRIES = 3  # connections to a shared worker
 _CLOSE_S = 1.0  # a child that has not ended by then is killed, seconds
 
 
@@ -71,44 +73,111 @@ class Question:
         self._process.drop(self)
 
 
-class LlamaProcess:
-    """One child. It answers one question at a time: ask the next when `idle` is set."""
+class _Pipes:
+    """A child of our own."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
         self._process = process
+        self.pid = process.pid
+        self.reader = process.stdout
+        self._errors: deque[str] = deque(maxlen=5)  # last lines of stderr; the child writes no source text there
+        self._error_reader = asyncio.create_task(self._read_errors())
+
+    @property
+    def running(self) -> bool:
+        return self._process.returncode is None
+
+    def write(self, line: bytes) -> None:
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            stdin.write(line)
+
+    def close(self) -> None:
+        """The child leaves when its stdin closes, even in the middle of a computation."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def ended(self) -> tuple[str, Sequence[str]]:
+        code = await self._process.wait()
+        await self._error_reader
+        how = f"ended with code {code}"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"was ended by {signal.Signals(-code).name}"
+        if code == -getattr(signal, "SIGKILL", 9):
+            how += ", perhaps because memory ran out"
+        return how, self._errors
+
+    async def _read_errors(self) -> None:
+        stderr = self._process.stderr
+        if stderr is not None:
+            rest = b""  # not by lines: one without end would fill the pipe, and the child would wait for ever
+            while data := await stderr.read(_ERROR_BYTES):
+                *lines, rest = (rest + data).split(b"\n")
+                rest = rest[-_ERROR_BYTES:]
+                self._keep(*lines)
+            self._keep(rest)
+
+    def _keep(self, *lines: bytes) -> None:
+        self._errors.extend(text for line in lines if (text := line.decode("utf-8", "replace").strip()))
+
+
+class _Shared:
+    """A worker that other servers ask, too."""
+
+    running = True  # nobody tells; its silence does
+
+    def __init__(self, where: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int) -> None:
+        self._where = where
+        self._writer = writer
+        self.reader = reader
+        self.pid = pid
+
+    def write(self, line: bytes) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(line)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    async def ended(self) -> tuple[str, Sequence[str]]:
+        self.close()
+        return "has ended", self._where.last_words()
+
+
+class LlamaProcess:
+    """A worker as one server sees it. It answers one question at a time: ask the next when `idle` is set."""
+
+    def __init__(self, link: _Pipes | _Shared) -> None:
+        self._link = link
         self._number = 0
         self._question: Question | None = None
-        self._errors: deque[str] = deque(maxlen=5)  # last lines of stderr; the child writes no source text there
+        self._end: tuple[str, Sequence[str]] = ("is not running", ())
         self.idle = asyncio.Event()
         self.idle.set()
         self._reader = asyncio.create_task(self._read())
-        self._error_reader = asyncio.create_task(self._read_errors())
 
     @classmethod
-    async def start(cls) -> LlamaProcess:
-        """Raises BackendError(CRASHED) if no process can be started."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=_ROOT,
-                env=environment(),
-                limit=_LINE_BYTES,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
-        except OSError as error:
-            raise BackendError(ErrorKind.CRASHED, f"The local model's process cannot be started: {error}") from error
-        return cls(process)
+    async def start(cls, where: Place | None = None) -> LlamaProcess:
+        """A child of our own, or the worker that is met at `where`. Raises BackendError(CRASHED) if none can be had."""
+        return cls(await _own_child() if where is None else await _shared_worker(where))
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._link.pid
 
     @property
     def alive(self) -> bool:
-        return not self._reader.done() and self._process.returncode is None
+        return not self._reader.done() and self._link.running
 
     def ask(self, operation: str, **fields: Any) -> Question:
         """Send a request. The child must be idle."""
@@ -129,19 +198,17 @@ class LlamaProcess:
                 self._send({"id": question.number, "op": "cancel"})
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        stdin = self._process.stdin
-        if stdin is not None and not stdin.is_closing():
-            stdin.write(json.dumps(message).encode() + b"\n")
+        self._link.write(json.dumps(message).encode() + b"\n")
 
     async def _read(self) -> None:
-        stdout = self._process.stdout
         try:
-            while stdout is not None and (line := await stdout.readline()):
+            while line := await self._link.reader.readline():
                 self._deliver(json.loads(line))
         except ValueError:  # not what our worker writes, or a line without end
             self.kill()
-        await self._process.wait()
-        await self._error_reader
+        except OSError:  # the connection
+            pass
+        self._end = await self._link.ended()
         self._gone()
 
     def _deliver(self, reply: dict[str, Any]) -> None:
@@ -151,46 +218,52 @@ class LlamaProcess:
         if question is not None and question.number == reply["id"]:
             question.replies.put_nowait(reply)
 
-    async def _read_errors(self) -> None:
-        stderr = self._process.stderr
-        if stderr is not None:
-            rest = b""  # not by lines: one without end would fill the pipe, and the child would wait for ever
-            while data := await stderr.read(_ERROR_BYTES):
-                *lines, rest = (rest + data).split(b"\n")
-                rest = rest[-_ERROR_BYTES:]
-                self._keep(*lines)
-            self._keep(rest)
-
-    def _keep(self, *lines: bytes) -> None:
-        self._errors.extend(text for line in lines if (text := line.decode("utf-8", "replace").strip()))
-
     def _gone(self) -> None:
         self.idle.set()
         if self._question is not None:
             self._question.replies.put_nowait(None)
 
     def crash(self) -> BackendError:
-        code = self._process.returncode
-        how = f"ended with code {code}"
-        if code is not None and code < 0:
-            with contextlib.suppress(ValueError):
-                how = f"was ended by {signal.Signals(-code).name}"
-        if code == -getattr(signal, "SIGKILL", 9):
-            how += ", perhaps because memory ran out"
-        last = f" Its last line: {self._errors[-1][:200]}" if self._errors else ""
+        how, words = self._end
+        last = f" Its last line: {words[-1][:200]}" if words else ""
         return BackendError(
             ErrorKind.CRASHED, f"The local model's process {how}. The next request starts it again.{last}"
         )
 
     def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        self._link.kill()
 
     async def aclose(self) -> None:
-        """End the child: it leaves when its stdin closes, even in the middle of a computation; else it is killed."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        """Leave the worker; a child of our own ends, and is killed if it does not."""
+        self._link.close()
         _, running = await asyncio.wait({self._reader}, timeout=_CLOSE_S)
         if running:
             self.kill()
             await asyncio.wait({self._reader})
+
+
+async def _own_child() -> _Pipes:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=_ROOT,
+            env=environment(),
+            limit=_LINE_BYTES,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError as error:
+        raise BackendError(ErrorKind.CRASHED, f"The local model's process cannot be started: {error}") from error
+    return _Pipes(process)
+
+
+async def _shared_worker(where: Place) -> _Shared:
+    for _ in range(_TRIES):
+        reader, writer = await connect(where, command(), environment(), _ROOT, _LINE_BYTES)
+        with contextlib.suppress(OSError, ValueError):
+            if line := await reader.readline():
+                return _Shared(where, reader, writer, json.loads(line)["pid"])
+        writer.close()  # it was just about to end
+    raise BackendError(ErrorKind.CRASHED, "The local model's process ends as soon as it is asked.")

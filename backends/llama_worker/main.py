@@ -1,29 +1,34 @@
-"""The worker's loop: JSON lines in on stdin, JSON lines out on a private copy of stdout. Knows no prompt and no token.
+"""The worker's loop: JSON lines in, JSON lines out, over stdin and a private copy of stdout or over a socket.
 
 One object a line, UTF-8. In: {"id", "op": "load" | "generate" | "cancel", ...}; a cancel names the request by its id,
 and ids grow. Out, with the id of what they belong to: {"progress"}, {"text"}, and last {"done", ...} or
 {"error", "message"}. A request with "debug" is told {"evaluated"} after each batch of its prompt, and its tokens.
-The process ends when its stdin closes, whatever it is doing.
+A child ends when its stdin closes, whatever it is doing; a shared worker some seconds after the last peer has left, and
+either after `idle_unload_s` without a request. Knows no prompt and no token.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import queue
 import signal
 import sys
-import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from backends.llama_worker.errors import WorkerError
+from backends.llama_worker.meeting import Meeting, meet
+from backends.llama_worker.peers import Flag, Hub, Peer, Request, listen, start
+from backends.llama_worker.turns import Turns
 
 if TYPE_CHECKING:  # imported when a model is loaded: they need what the extra `local` installs
     from backends.llama_worker.generation import Report
-    from backends.llama_worker.library import AbortFlag, Context
+    from backends.llama_worker.library import Context
 
 PROGRESS_STEP = 0.02
+LINGER_S = 5.0  # how long a shared worker waits for another server when the last one has left
+_LOOK_S = 1.0  # how often it looks whether it is wanted
 
 
 def take_stdout() -> BinaryIO:
@@ -33,70 +38,60 @@ def take_stdout() -> BinaryIO:
     return protocol
 
 
-class Inbox:
-    """Requests from the parent, read by a thread of its own so that a cancel arrives while the model computes."""
-
-    def __init__(self) -> None:
-        self.requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._cancelled = -1  # this id and all before it
-        self._running = -1
-        self._flag: AbortFlag | None = None
-
-    def read(self) -> None:
-        with os.fdopen(0, "rb", closefd=False) as stdin:
-            for line in stdin:
-                message = json.loads(line)
-                if message["op"] == "cancel":
-                    self._cancel(message["id"])
-                else:
-                    self.requests.put(message)
-        os._exit(0)  # the parent is gone; the main thread may be deep in llama.cpp
-
-    def _cancel(self, request: int) -> None:
-        with self._lock:
-            self._cancelled = max(self._cancelled, request)
-            if self._flag is not None and self._running <= self._cancelled:
-                self._flag.set()
-
-    def begin(self, request: int, flag: AbortFlag) -> None:
-        """From now on a cancel of `request` sets `flag`; at once if it came before."""
-        with self._lock:
-            self._running, self._flag = request, flag
-            flag.clear()
-            if request <= self._cancelled:
-                flag.set()
-
-
 class Worker:
-    def __init__(self, protocol: BinaryIO, inbox: Inbox) -> None:
-        self._protocol = protocol
-        self._inbox = inbox
+    """One model, whoever asks. It is loaded once: all who share a worker want the same one."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._turns = Turns(hub, self._begin, self._flag)
+        self._hub = hub
         self._context: Context | None = None
+        self._unload_s = 0.0  # 0: never
 
-    def run(self) -> None:
+    def run(self, meeting: Meeting | None) -> None:
+        """Until nobody wants it any more. A child is ended by its reader."""
         while True:
-            message = self._inbox.requests.get()
-            try:
-                if message["op"] == "load":
-                    self._load(message)
-                else:
-                    self._generate(message)
-            except WorkerError as error:
-                self._send(message["id"], error=error.kind, message=str(error))
+            self._turns.run_once(_LOOK_S if meeting or self._unload_s else None)
+            lonely = meeting is not None and self._hub.lonely() > LINGER_S
+            idle = 0 < self._unload_s < time.monotonic() - self._turns.idle_since
+            if (lonely or idle) and not self._turns.busy:
+                if meeting is not None:
+                    meeting.end()
+                return
 
-    def _send(self, request: int, **fields: Any) -> None:
-        self._protocol.write(json.dumps({"id": request, **fields}).encode() + b"\n")
-        self._protocol.flush()
+    def _flag(self) -> Flag | None:
+        return None if self._context is None else self._context.abort
 
-    def _load(self, message: Mapping[str, Any]) -> None:
-        shown = -1.0
+    def _begin(self, request: Request) -> Iterator[None]:
+        try:
+            if request.message["op"] == "load":
+                self._load(request)
+            else:
+                yield from self._generate(request)
+        except WorkerError as error:
+            request.peer.send(request.id, error=error.kind, message=str(error))
+
+    def _load(self, request: Request) -> None:
+        message = request.message
+        self._unload_s = message.get("idle_unload_s", 0.0)
+        if self._context is None:
+            self._context = self._opened(request)
+        fim = self._context.vocabulary.fim
+        request.peer.send(
+            request.id,
+            done="loaded",
+            context_tokens=self._context.size,
+            infill=fim.infill,
+            extra_files=fim.infill and fim.sep is not None,
+        )
+
+    def _opened(self, request: Request) -> Context:
+        message, shown = request.message, -1.0
 
         def progress(fraction: float) -> None:
             nonlocal shown
             if fraction >= shown + PROGRESS_STEP:
                 shown = fraction
-                self._send(message["id"], progress=round(fraction, 2))
+                request.peer.send(request.id, progress=round(fraction, 2))
 
         sizes = {name: message[name] for name in ("context_tokens", "threads", "gpu_layers")}
         try:
@@ -107,33 +102,25 @@ class Worker:
             from backends.embedded import ENGINE, INSTALL
 
             raise WorkerError("settings", f"{ENGINE} cannot be used ({error}). {INSTALL}") from error
-        self._context = Context(library, message["path"], progress, **sizes)
-        fim = self._context.vocabulary.fim
-        self._send(
-            message["id"],
-            done="loaded",
-            context_tokens=self._context.size,
-            infill=fim.infill,
-            extra_files=fim.infill and fim.sep is not None,
-        )
+        return Context(library, message["path"], progress, **sizes)
 
-    def _generate(self, message: Mapping[str, Any]) -> None:
-        context = self._context
+    def _generate(self, request: Request) -> Iterator[None]:
+        context, message = self._context, request.message
         if context is None:
             raise WorkerError("bad-model", "no model is loaded")
         from backends.llama_worker.generation import Report, generate
 
-        request, debug = message["id"], message.get("debug", False)
-        self._inbox.begin(request, context.abort)
+        debug = message.get("debug", False)
         report = Report()
         for text in generate(context, message, report):
             if text:
-                self._send(request, text=text, **_counts(report))
+                request.peer.send(request.id, text=text, **_counts(report))
             elif debug:
-                self._send(request, evaluated=len(context.held))
+                request.peer.send(request.id, evaluated=len(context.held))
+            yield
         details = {"tokens": list(report.prompt), "aborted": context.aborted} if debug else {}
-        self._send(
-            request,
+        request.peer.send(
+            request.id,
             done=report.finish,
             **_counts(report),
             held_tokens=len(context.held),
@@ -150,10 +137,23 @@ def _counts(report: Report) -> dict[str, int]:
     }
 
 
-def main() -> None:
+def main(where: str = "") -> None:
+    """For all who meet at the socket `where`; without one for the parent alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     sys.stdout.flush()
-    protocol = take_stdout()
-    inbox = Inbox()
-    threading.Thread(target=inbox.read, name="inbox", daemon=True).start()
-    Worker(protocol, inbox).run()
+    hub, meeting = Hub(), None
+    if where:
+        meeting = meet(Path(where))
+        if meeting is None:
+            return  # another worker was quicker
+        listen(hub, meeting.listener)
+    else:
+        parent = Peer(os.fdopen(0, "rb", closefd=False), take_stdout())
+        start("parent", lambda: _serve_parent(hub, parent))
+    Worker(hub).run(meeting)
+    os._exit(0)  # threads wait in the system for those who are still connected
+
+
+def _serve_parent(hub: Hub, parent: Peer) -> None:
+    hub.serve(parent)
+    os._exit(0)  # the parent is gone; the main thread may be deep in llama.cpp
