@@ -256,17 +256,6 @@ class HttpClient:
             raise BackendError(ErrorKind.SETTINGS, f"{name}, cannot be used: {why}.") from None
 
 
-async def read_text(response: httpx.Response, limit: int | None = None) -> str:
-    """The body as UTF-8, at most `limit` bytes of it. Raises httpx's errors."""
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        parts.append(part)
-        size += len(part)
-        if limit is not None and size >= limit:
-            break
-    return b"".join(parts)[:limit].decode("utf-8-sig", "replace")
-
-
 def _base_url(path: str, text: str) -> httpx.URL:
     allowed = "the base URL of the service, such as https://host/api"
     try:

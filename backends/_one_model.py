@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from backends._http import read_text
 from backends._service import HttpBackend
-from backends._sse import decode_object
+from backends._sse import decode_object, read_text
 from backends.base import BackendError, Check, Observer, Probe
 from backends.settings import BackendSettings
 
 _LATER = frozenset({401, 403, 408, 429, 500, 502, 503, 504})  # worth asking again
+MOST_ABOUT = 4 << 20  # bytes; a model's chat template is part of what is told
 
 
 class OneModelBackend(HttpBackend):
@@ -60,7 +60,7 @@ class OneModelBackend(HttpBackend):
         async with self._http.within(asyncio.get_running_loop().time() + self._settings.timeout_s, url):
             response = await self._http.get(url, headers=headers)
             try:
-                body = await read_text(response)
+                body = await read_text(response, MOST_ABOUT)
             finally:
                 await response.aclose()
         self._asked = response.status_code not in _LATER

@@ -12,7 +12,7 @@ from typing import Any, cast
 import httpx
 
 from backends._openai_wire import ChoiceReader, usage_of
-from backends._sse import json_records
+from backends._sse import events_of, records_in
 from backends.base import BackendError, Delta, ErrorKind, Finish, Sampling, Usage
 
 LEAST = 0.01  # of a temperature and a top_p: the service refuses 0
@@ -103,7 +103,7 @@ def records_of(response: httpx.Response) -> AsyncGenerator[dict[str, Any], None]
 
     Raises BackendError(PROTOCOL) and httpx's own errors. Consumers must use `contextlib.aclosing`.
     """
-    return json_records(cast(httpx.Response, _Repaired(response)))
+    return records_in(cast(httpx.Response, _Repaired(events_of(response))))
 
 
 class _Repaired:
@@ -111,11 +111,9 @@ class _Repaired:
 
     def __init__(self, response: httpx.Response) -> None:
         self.headers = response.headers
-        self.encoding = ""
         self._response = response
 
     async def aiter_text(self) -> AsyncGenerator[str, None]:
-        self._response.encoding = self.encoding
         begins, bare = True, False
         async for text in self._response.aiter_text():
             if bare or "{" in text:

@@ -19,9 +19,9 @@ from typing import Any, Protocol
 import httpx
 
 from backends._errors import advice, error_record, said_by, status_in, too_long
-from backends._http import ERROR_BODY_BYTES, HttpClient, read_text, retry_after_s, status_kind
+from backends._http import ERROR_BODY_BYTES, HttpClient, retry_after_s, status_kind
 from backends._safe import safe_text, shown_url
-from backends._sse import DONE, decode_object, media_type, records_of, streams
+from backends._sse import DONE, decode_object, media_type, read_text, records_of, streams
 from backends.base import (
     BackendError,
     BackendRequest,
@@ -244,7 +244,7 @@ class HttpBackend(ABC):
         """Read what is no stream: a whole answer, or an error in any form. Raises BackendError."""
         if response.status_code != 200:
             body = ""
-            with suppress(httpx.HTTPError):  # the status says enough
+            with suppress(httpx.HTTPError, BackendError):  # the status says enough
                 body = await read_text(response, ERROR_BODY_BYTES)
             raise self._refusal(response, body, ask, key)
         found = media_type(response)

@@ -15,7 +15,7 @@ from backends._errors import said_by
 from backends._one_model import OneModelBackend, name_in
 from backends._openai_wire import ChoiceReader, count_of, messages_of
 from backends._service import Ask, Reader, source_of
-from backends._sse import records_of
+from backends._sse import Lines, parts_of, records_of
 from backends.base import (
     BackendError,
     BackendRequest,
@@ -137,12 +137,11 @@ def _usage(record: Mapping[str, Any]) -> Usage:
 
 async def _errors_as_data(response: httpx.Response) -> AsyncIterator[bytes]:
     """The stream with its `error:` fields as `data:`. The server ends lines with `\\n`."""
-    rest = b""
-    async for part in response.aiter_bytes():
-        *lines, rest = (rest + part).split(b"\n")
-        if lines:
-            yield b"".join(_as_data(line) + b"\n" for line in lines)
-    yield rest
+    lines = Lines()
+    async for part in parts_of(response):
+        if ended := lines.feed(part):
+            yield b"".join(_as_data(line) + b"\n" for line in ended)
+    yield lines.rest
 
 
 def _as_data(line: bytes) -> bytes:
