@@ -137,7 +137,7 @@ def _download(
 ) -> None:
     blob.parent.mkdir(parents=True, exist_ok=True)
     path = blob.with_name(f"{blob.name}.incomplete")
-    size = f" ({remote.size / 1e9:.2f} GB)" if remote.size else ""
+    size = f" ({remote.size / 1e6:,.0f} MB)" if remote.size else ""
     key, title = f"pull:{reference}", f"Downloading {reference}{size}"
     observer.progress(key, title, 0.0 if remote.size else None)
     try:

@@ -22,7 +22,7 @@ _BOOT = (
 _LIMIT_S = 60.0  # drivers of a GPU may compile their programs first
 _SECTION = re.compile(r"(?:^|\|)\s*([A-Za-z]\w*) : ")
 _FEATURES = re.compile(r"(\w+) = 1\b")
-_REBUILD = f'CMAKE_ARGS="{{flag}}" pip install --force-reinstall --no-cache-dir --no-deps {ENGINE}'
+_REBUILD = 'CMAKE_ARGS="{flag}" pip install --force-reinstall --no-cache-dir --no-deps {package}'
 _GPUS = (
     ("NVIDIA (CUDA toolkit)", "-DGGML_CUDA=on"),
     ("AMD, Intel and others (Vulkan SDK)", "-DGGML_VULKAN=on"),
@@ -94,10 +94,11 @@ def parse(version: str, system: str, *, gpu: bool, devices: tuple[Device, ...] =
     return Build(version, cpu, tuple(named), gpu, devices)
 
 
-def rebuild(system: str = sys.platform) -> str:
+def rebuild(version: str, system: str = sys.platform) -> str:
     """How to get a build for a GPU: one command a kind."""
     kinds = (_METAL,) if system == "darwin" else _GPUS
-    lines = [f"{what}: {_REBUILD.format(flag=flag)}" for what, flag in kinds]
+    package = f"{ENGINE}=={version}"
+    lines = [f"{what}: {_REBUILD.format(flag=flag, package=package)}" for what, flag in kinds]
     return "\n".join(["With the pip of the environment midfill runs in:", *lines])
 
 
@@ -107,4 +108,6 @@ def build_check() -> Check:
     if build is None:
         why = "cannot be loaded; reinstall it" if find_spec("llama_cpp") else f"is not installed. {INSTALL}"
         return Check("llama.cpp", ok=False, detail=f"{ENGINE} {why}")
-    return Check("llama.cpp", ok=True, detail=str(build) if build.gpu else f"{build}. For one with:\n{rebuild()}")
+    return Check(
+        "llama.cpp", ok=True, detail=str(build) if build.gpu else f"{build}. For one:\n{rebuild(build.version)}"
+    )

@@ -59,7 +59,7 @@ class TestWell:
     def test_the_file_comes_whole_under_its_name(self, home: Home, hub: Hub) -> None:
         done = home.pull()
         path = pulled(home, done)
-        assert done.stderr.split("\n")[0] == f"midfill: Downloading {NAME} (0.00 GB) …"
+        assert done.stderr.split("\n")[0] == f"midfill: Downloading {NAME} (3 MB) …"
         assert f'model = "{NAME}"' in done.stderr
         assert [seen.method for seen in hub.log] == ["HEAD", "GET", "GET"]
         assert home.run("path", NAME).stdout == f"{path}\n"
