@@ -12,14 +12,15 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.llms import BaseLLM
 from langchain_core.outputs import Generation, GenerationChunk, LLMResult
-from pydantic import ConfigDict, Field, PrivateAttr, SecretStr
+from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, field_validator
 
 from backends import registry
 from backends._service import HttpBackend
@@ -35,6 +36,7 @@ from backends.base import (
     Piece,
     Prompt,
     RawPrompt,
+    Sampling,
     Shape,
     SilentObserver,
 )
@@ -45,7 +47,10 @@ T = TypeVar("T")
 _OTHER_SHAPE = frozenset({ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED})
 
 MARKER = "<FILL_ME>"  # where a prompt holds it once, the model infills
-_SAMPLING = ("top_k", "top_p", "frequence_penalty")  # FFM's own names; sent to other kinds only if they were set
+MANY = 2048  # tokens, where as many as possible are wanted: of no model documented for FFM is it more than half
+# FFM's names of options, and ours; other kinds are told them only if they were set.
+_SAMPLING = {"top_k": "top_k", "top_p": "top_p", "frequence_penalty": "repetition_penalty"}
+_OF_A_REQUEST = {"temperature", "max_new_tokens", "stop", *_SAMPLING}  # what else is said makes it another backend
 
 
 class MidfillLLM(BaseLLM):
@@ -60,18 +65,25 @@ class MidfillLLM(BaseLLM):
     kind: str = "ffm"
     base_url: str = ""
     model: str = ""
-    temperature: float = 1.0
+    temperature: float | None = Field(default=1.0, ge=0)  # None: 1, which is what FFM does if it is not told
     top_k: int = 50
     top_p: float = 1.0
-    max_new_tokens: int = Field(default=350, gt=0)
+    max_new_tokens: int = 350  # -1: as many as possible, at most `MANY`
     frequence_penalty: float = 1.0
     stop: list[str] | None = None
     ffm_api_key: SecretStr | None = None  # None: the variable named by `key_env`, if there is one
     key_env: str = ""
     timeout_s: float = 60.0
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)  # further parameters of the service
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)  # the service's own parameters; they win
 
     _backends: WeakKeyDictionary[asyncio.AbstractEventLoop, Backend] = PrivateAttr(default_factory=WeakKeyDictionary)
+
+    @field_validator("max_new_tokens")
+    @classmethod
+    def _above_0_or_all(cls, tokens: int) -> int:
+        if tokens < 1 and tokens != -1:
+            raise ValueError("allowed: a number above 0, or -1")
+        return tokens
 
     @property
     def _llm_type(self) -> str:
@@ -151,13 +163,14 @@ class MidfillLLM(BaseLLM):
     async def _chunks(
         self, prompt: str, stop: list[str] | None, options: dict[str, Any]
     ) -> AsyncGenerator[GenerationChunk, None]:
-        this = self if not options else self.model_copy(update=self._checked(options))
-        backend = self._backend(this)
+        this = self._with(options) if options else self
+        own = bool(options.keys() - _OF_A_REQUEST)
+        backend = this._built() if own else self._shared()
         stops = tuple(stop or this.stop or ())
         try:
             await backend.prepare()
             held = Held(stops)
-            async with aclosing(_deltas(backend, prompt, this.max_new_tokens, this.temperature, stops)) as deltas:
+            async with aclosing(this._answer(backend, prompt, stops)) as deltas:
                 async for delta in deltas:
                     text, met = held.feed(delta.text, last=delta.finish is not None)
                     info = _info(delta) if delta.finish or met else None
@@ -166,34 +179,47 @@ class MidfillLLM(BaseLLM):
                     if met:
                         return
         finally:
-            if this is not self:
+            if own:
                 await backend.aclose()
 
-    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Options of one call are fields of the class; any others are the service's."""
+    def _answer(self, backend: Backend, prompt: str, stops: tuple[str, ...]) -> AsyncGenerator[Delta, None]:
+        """The answer as the backend gives it. Raises BackendError."""
+        return _deltas(backend, prompt, self._request(stops))
+
+    def _request(self, stops: tuple[str, ...]) -> BackendRequest:
+        """What is asked, but for the prompt."""
+        said = {ours: getattr(self, name) for name, ours in _SAMPLING.items() if self._says(name)}
+        temperature = 1.0 if self.temperature is None else self.temperature
+        longest = MANY if self.max_new_tokens == -1 else self.max_new_tokens
+        return BackendRequest(RawPrompt(()), longest, temperature, stops, sampling=Sampling(**said))
+
+    def _says(self, name: str) -> bool:
+        return name not in self.model_kwargs and (self.kind == "ffm" or name in self.model_fields_set)
+
+    def _with(self, options: dict[str, Any]) -> Self:
+        """Options of one call are fields of the class; any others are the service's. Raises ValueError."""
         own = {name: value for name, value in options.items() if name in type(self).model_fields}
         more = {name: value for name, value in options.items() if name not in own}
-        return {**own, "model_kwargs": {**self.model_kwargs, **more}}
+        this = self.model_copy(update={"model_kwargs": {**self.model_kwargs, **more}})
+        for name, value in own.items():
+            self.__pydantic_validator__.validate_assignment(this, name, value)
+        return this
 
-    def _backend(self, this: MidfillLLM) -> Backend:
-        """One per event loop, as its connections belong to the loop; one of its own for a call with options."""
-        if this is not self:
-            return this._built()
+    def _shared(self) -> Backend:
+        """One per event loop, as its connections belong to the loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._backends:
             self._backends[loop] = self._built()
         return self._backends[loop]
 
     def _built(self) -> Backend:
-        always = self.kind == "ffm"
-        sampling = {name: getattr(self, name) for name in _SAMPLING if always or name in self.model_fields_set}
         settings = BackendSettings(
             kind=self.kind,
             url=self.base_url,
             model=self.model,
             key_env=self.key_env,
             timeout_s=self.timeout_s,
-            parameters={**sampling, **self.model_kwargs},
+            parameters=self.model_kwargs,
         )
         backend = registry.create("langchain", settings, SilentObserver())
         if self.ffm_api_key is not None and isinstance(backend, HttpBackend):
@@ -241,16 +267,14 @@ class Held:
         return text[: len(text) - keep], False
 
 
-async def _deltas(
-    backend: Backend, prompt: str, max_tokens: int, temperature: float, stops: tuple[str, ...]
-) -> AsyncGenerator[Delta, None]:
+async def _deltas(backend: Backend, prompt: str, request: BackendRequest) -> AsyncGenerator[Delta, None]:
     """Ask in the shapes the backend takes, one after the other if it says that it cannot do one."""
     refused: set[Shape] = set()
     while True:
         shape, asked = _formed(prompt, backend.capabilities.shapes, refused)
         begun = False
         try:
-            async with aclosing(backend.stream(BackendRequest(asked, max_tokens, temperature, stops))) as deltas:
+            async with aclosing(backend.stream(replace(request, prompt=asked))) as deltas:
                 async for delta in deltas:
                     begun = True
                     yield delta

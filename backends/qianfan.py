@@ -260,6 +260,9 @@ class QianfanBackend(HttpBackend):
         if ask.shape is Shape.INFILL and (unknown or (status in (400, 404, 422) and cannot_infill(said))):
             self._shape = Shape.CHAT
             return ErrorKind.INFILL_UNSUPPORTED
+        if ask.shape is Shape.RAW and unknown and not self._settings.mode:  # of V2; a model that chats only, or none
+            self._shape = Shape.CHAT
+            return ErrorKind.SHAPE_UNSUPPORTED
         if record.get("error") == "invalid_client":
             return ErrorKind.AUTH
         kind = kind_of(record)

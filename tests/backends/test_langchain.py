@@ -109,11 +109,51 @@ def test_stop_of_the_call_and_of_the_object(llm: MidfillLLM, service: FfmService
     assert llm.invoke("x") == "return "
 
 
+def test_no_temperature_and_as_many_tokens_as_possible(service: FfmService, llm: MidfillLLM) -> None:
+    """As FFM's own wrapper takes them; what is sent is what the service documents."""
+    assert llm.invoke("x", temperature=None, max_new_tokens=-1) == "return a + b"
+    sent = body(service)["parameters"]
+    assert (sent["temperature"], sent["max_new_tokens"]) == (1.0, 2048)
+    for wrong in (0, -2, 1.5):
+        with pytest.raises(ValueError, match="max_new_tokens"):
+            MidfillLLM(max_new_tokens=cast(int, wrong))
+
+
+def test_the_services_own_parameters_win(service: FfmService, llm: MidfillLLM) -> None:
+    llm.model_kwargs = {"top_k": 9, "temperature": 0.25, "max_new_tokens": 5}
+    llm.invoke("x", temperature=0.5)
+    sent = body(service)["parameters"]
+    assert (sent["top_k"], sent["temperature"], sent["max_new_tokens"]) == (9, 0.25, 5)
+
+
+def test_other_kinds_are_told_what_was_set_in_their_own_names() -> None:
+    kind = kind_of("llama-server")
+    with kind.service(key=KEY) as other:
+        given: dict[str, Any] = {"kind": "llama-server", "base_url": other.url, "ffm_api_key": SecretStr(KEY)}
+        for more in ({}, {"top_k": 7, "frequence_penalty": 1.2}):
+            llm = MidfillLLM(**{**given, **more})
+            llm.invoke("x")
+            llm.close()
+        plain, told = (seen.body for seen in other.log if seen.method == "POST")
+    assert not plain.keys() & {"top_k", "top_p", "repeat_penalty"}
+    assert (told["top_k"], told["repeat_penalty"]) == (7, 1.2)
+    assert not told.keys() & {"top_p", "frequence_penalty"}
+
+
 def test_options_of_one_call(llm: MidfillLLM, service: FfmService) -> None:
     assert llm.invoke("x", temperature=0.5, top_k=7) == "return a + b"
     assert (body(service)["parameters"]["temperature"], body(service)["parameters"]["top_k"]) == (0.5, 7)
     llm.invoke("x")
     assert (body(service)["parameters"]["temperature"], body(service)["parameters"]["top_k"]) == (1.0, 50)
+    assert len({seen.port for seen in service.log}) == 1  # the same connection
+
+
+def test_options_of_one_call_that_are_wrong(llm: MidfillLLM, service: FfmService) -> None:
+    for options in ({"max_new_tokens": 0}, {"temperature": -1}, {"top_k": "many"}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            llm.invoke("x", **cast(dict[str, Any], options))
+    assert service.log == []
+    assert llm.invoke("x", ffm_api_key=KEY) == "return a + b"
 
 
 def test_an_option_that_is_no_field_goes_to_the_service(llm: MidfillLLM) -> None:
@@ -145,10 +185,12 @@ def test_what_only_looks_like_a_stop_is_given_in_the_end() -> None:
     assert held.feed("", last=True) == ("\n", False)
 
 
-@pytest.mark.parametrize("name", [name for name in kinds() if not kind_of(name).settings])
-def test_every_kind_continues(name: str) -> None:
+@pytest.mark.parametrize("infills", [True, False])
+@pytest.mark.parametrize("name", kinds())
+def test_every_kind_continues(name: str, infills: bool) -> None:
     kind = kind_of(name)
     with kind.service(key=KEY, script=[Answer(deltas=("return ", "a + b"))]) as service:
+        service.infills = infills  # qianfan: if not, the model chats only
         llm = MidfillLLM(kind=name, base_url=service.url, model=kind.model, ffm_api_key=SecretStr(KEY))
         try:
             assert llm.invoke("def add(a, b):\n    ") == "return a + b"
