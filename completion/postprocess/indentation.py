@@ -35,6 +35,8 @@ def _deeper_is_meant(text: str, around: Around) -> bool:
 def _agree(lead: str, text: str, language: str) -> bool:
     """Whether the answer's later lines, up to one that closes the block, are as deep as its first one would be."""
     lines = [line for line in text.rstrip().split("\n") if line.strip()]
+    if not lines:
+        return False
     depth = columns(lead + lines[0])
     for number, line in enumerate(lines[1:]):
         if columns(line) < depth:
