@@ -42,6 +42,15 @@ class Fim:
         return None not in (self.pre, self.suf, self.mid)
 
 
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`mark` is where the text before the cursor ends, `end` where that after it does (`mark` if it stands before)."""
+
+    tokens: list[int]
+    mark: int
+    end: int
+
+
 class Tokenizer(Protocol):
     @property
     def fim(self) -> Fim: ...
@@ -184,7 +193,7 @@ def _context(parts: Sequence[_Part], tokenizer: Tokenizer) -> list[Segment]:
     return segments
 
 
-def fit(segments: Sequence[Segment], room: int) -> list[int]:
+def fit(segments: Sequence[Segment], room: int) -> Prompt:
     """The tokens, at most `room` (> 0). Other files go first, then the far ends of prefix and suffix.
 
     The suffix keeps at least a quarter of what is left for both, if it has that many.
@@ -196,8 +205,14 @@ def fit(segments: Sequence[Segment], room: int) -> list[int]:
         total -= len(kept.pop(index).ids)
     if total > room:
         kept = _cut(kept, room)
-    ids = [token for segment in kept for token in segment.ids]
-    return ids[-room:]
+    tokens: list[int] = []
+    ends = dict.fromkeys(Role, 0)
+    for segment in kept:
+        tokens += segment.ids
+        ends[segment.role] = len(tokens)
+    over = max(0, len(tokens) - room)
+    mark = ends[Role.PREFIX] or len(tokens)
+    return Prompt(tokens[over:], max(0, mark - over), max(0, mark - over, ends[Role.SUFFIX] - over))
 
 
 def _cut(segments: Sequence[Segment], room: int) -> list[Segment]:

@@ -23,8 +23,7 @@ from backends.llama_worker.peers import Flag, Hub, Peer, Request, listen, start
 from backends.llama_worker.turns import Turns
 
 if TYPE_CHECKING:  # imported when a model is loaded: they need what the extra `local` installs
-    from backends.llama_worker.generation import Report
-    from backends.llama_worker.library import Context
+    from backends.llama_worker.engine import Engine
 
 PROGRESS_STEP = 0.02
 LINGER_S = 5.0  # how long a shared worker waits for another server when the last one has left
@@ -44,7 +43,7 @@ class Worker:
     def __init__(self, hub: Hub) -> None:
         self._turns = Turns(hub, self._begin, self._flag)
         self._hub = hub
-        self._context: Context | None = None
+        self._engine: Engine | None = None
         self._unload_s = 0.0  # 0: never
 
     def run(self, meeting: Meeting | None) -> None:
@@ -59,7 +58,7 @@ class Worker:
                 return
 
     def _flag(self) -> Flag | None:
-        return None if self._context is None else self._context.abort
+        return None if self._engine is None else self._engine.abort
 
     def _begin(self, request: Request) -> Iterator[None]:
         try:
@@ -73,18 +72,11 @@ class Worker:
     def _load(self, request: Request) -> None:
         message = request.message
         self._unload_s = message.get("idle_unload_s", 0.0)
-        if self._context is None:
-            self._context = self._opened(request)
-        fim = self._context.vocabulary.fim
-        request.peer.send(
-            request.id,
-            done="loaded",
-            context_tokens=self._context.size,
-            infill=fim.infill,
-            extra_files=fim.infill and fim.sep is not None,
-        )
+        if self._engine is None:
+            self._engine = self._opened(request)
+        request.peer.send(request.id, done="loaded", **self._engine.facts)
 
-    def _opened(self, request: Request) -> Context:
+    def _opened(self, request: Request) -> Engine:
         message, shown = request.message, -1.0
 
         def progress(fraction: float) -> None:
@@ -95,46 +87,21 @@ class Worker:
 
         sizes = {name: message[name] for name in ("context_tokens", "threads", "gpu_layers")}
         try:
-            from backends.llama_worker.library import Context, Library
+            from backends.llama_worker.engine import Engine
 
-            library = Library()
+            return Engine(message["path"], progress, **sizes)
         except ImportError as error:
             from backends.embedded import ENGINE, INSTALL
 
             raise WorkerError("settings", f"{ENGINE} cannot be used ({error}). {INSTALL}") from error
-        return Context(library, message["path"], progress, **sizes)
 
     def _generate(self, request: Request) -> Iterator[None]:
-        context, message = self._context, request.message
-        if context is None:
+        if self._engine is None:
             raise WorkerError("bad-model", "no model is loaded")
-        from backends.llama_worker.generation import Report, generate
-
-        debug = message.get("debug", False)
-        report = Report()
-        for text in generate(context, message, report):
-            if text:
-                request.peer.send(request.id, text=text, **_counts(report))
-            elif debug:
-                request.peer.send(request.id, evaluated=len(context.held))
+        for fields in self._engine.answer(request.message):
+            if fields:
+                request.peer.send(request.id, **fields)
             yield
-        details = {"tokens": list(report.prompt), "aborted": context.aborted} if debug else {}
-        request.peer.send(
-            request.id,
-            done=report.finish,
-            **_counts(report),
-            held_tokens=len(context.held),
-            **details,
-        )
-
-
-def _counts(report: Report) -> dict[str, int]:
-    """With each text too: a reader that stops early knows them."""
-    return {
-        "prompt_tokens": len(report.prompt),
-        "reused_tokens": report.reused,
-        "generated_tokens": report.generated,
-    }
 
 
 def main(where: str = "") -> None:

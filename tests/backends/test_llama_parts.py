@@ -10,9 +10,10 @@ import pytest
 
 from backends._llama_process import command, environment
 from backends.embedded import INSTALL
-from backends.llama_worker.layout import Role, Segment, fit
-from backends.llama_worker.sampling import AnswerText, ByteTable, Requirement, Sampler
-from tests.llama_child import Child
+from backends.llama_worker.answer import AnswerText, ByteTable, Requirement
+from backends.llama_worker.layout import Prompt, Role, Segment, fit
+from backends.llama_worker.sampling import Sampler
+from tests.llama_child import Child, needs_llama
 
 TABLE = ByteTable(
     [(b"\n", 0), (b"\n    ", 1), (b"\n        ", 2), (b" x", 3), (b"    ", 4), (b"x", 5), (b"\n\n", 6), (b"", 7)]
@@ -36,29 +37,39 @@ class TestRequirement:
         assert [requirement.take(piece) for piece in (b"\n", b"   return", b" a")] == [b"", b" return", b" a"]
 
 
+@needs_llama
 class TestSampler:
     logits = np.array([0.0, 5.0, 4.9, -2.0, 4.8], dtype=np.float32)
 
+    def draws(self, temperature: float, allowed: list[int] | None = None, **parameters: float) -> list[int]:
+        from llama_cpp import llama_cpp
+
+        sampler = Sampler(llama_cpp, temperature, parameters)
+        ids = None if allowed is None else np.array(allowed, dtype=np.int32)
+        drawn = [sampler.pick(self.logits, ids) for _ in range(100)]
+        sampler.close()
+        return drawn
+
     def test_greedy(self) -> None:
-        assert Sampler(0, {}).pick(self.logits) == 1
+        assert set(self.draws(0)) == {1}
 
     def test_greedy_among_allowed(self) -> None:
-        assert Sampler(0, {}).pick(self.logits, np.array([0, 3, 4])) == 4
+        assert set(self.draws(0, [0, 3, 4])) == {4}
 
     def test_a_seed_repeats(self) -> None:
-        first, second = (Sampler(1.0, {"seed": 3}) for _ in range(2))
-        drawn = [first.pick(self.logits) for _ in range(50)]
-        assert drawn == [second.pick(self.logits) for _ in range(50)]
-        assert len(set(drawn)) > 1
+        assert self.draws(1.0, seed=3) == self.draws(1.0, seed=3) != self.draws(1.0, seed=4)
+
+    def test_without_a_seed_it_differs(self) -> None:
+        assert self.draws(1.0) != self.draws(1.0)
 
     def test_top_k_and_top_p_leave_out_the_unlikely(self) -> None:
-        for parameters, expected in (({"top_k": 2}, {1, 2}), ({"top_p": 0.1}, {1}), ({"top_p": 0.5}, {1, 2})):
-            sampler = Sampler(1.0, {"seed": 1, **parameters})
-            assert {sampler.pick(self.logits) for _ in range(200)} == expected
+        assert set(self.draws(1.0, seed=1, top_k=2)) == {1, 2}
+        assert set(self.draws(1.0, seed=1, top_p=0.1)) == {1}
+        assert set(self.draws(1.0, seed=1, top_p=0.5)) == {1, 2}
+        assert set(self.draws(5.0, seed=1, top_k=0, top_p=1.0)) == {0, 1, 2, 3, 4}
 
     def test_a_draw_among_allowed(self) -> None:
-        sampler = Sampler(5.0, {"seed": 1, "top_k": 0, "top_p": 1.0})
-        assert {sampler.pick(self.logits, np.array([0, 3])) for _ in range(200)} == {0, 3}
+        assert set(self.draws(5.0, [0, 3], seed=1, top_k=0, top_p=1.0)) == {0, 3}
 
 
 class TestAnswerText:
@@ -76,18 +87,30 @@ class TestAnswerText:
         answer.feed(b"c\nd")
         assert answer.stopped
 
+    def test_the_first_line_ends_after_text(self) -> None:
+        answer = AnswerText([], first_line=True)
+        for piece, stopped in ((b"\n", False), (b"  x", False), (b" ", False), (b"\n", True)):
+            answer.feed(piece)
+            assert answer.stopped is stopped
+
 
 class TestFit:
     def test_what_fits_is_untouched(self) -> None:
         segments = [Segment((1,), Role.CONTEXT), Segment((2, 3), Role.PREFIX)]
-        assert fit(segments, 3) == [1, 2, 3]
+        assert fit(segments, 3) == Prompt([1, 2, 3], 3, 3)
 
     def test_fixed_tokens_alone_are_too_many(self) -> None:
-        assert fit([Segment((1, 2, 3)), Segment((4, 5), Role.PREFIX), Segment((6,))], 2) == [3, 6]
+        assert fit([Segment((1, 2, 3)), Segment((4, 5), Role.PREFIX), Segment((6,))], 2).tokens == [3, 6]
+
+    def test_where_prefix_and_suffix_end(self) -> None:
+        middle = [Segment((2, 3), Role.PREFIX), Segment((8,)), Segment((4,), Role.SUFFIX), Segment((9,))]
+        assert fit([Segment((1,)), *middle], 9) == Prompt([1, 2, 3, 8, 4, 9], 3, 5)
+        before = [Segment((8,)), Segment((4,), Role.SUFFIX), Segment((7,)), Segment((2, 3), Role.PREFIX)]
+        assert fit(before, 9) == Prompt([8, 4, 7, 2, 3], 5, 5)
 
     def test_several_plain_parts_lose_the_earliest_text(self) -> None:
         segments = [Segment((1, 2), Role.PREFIX), Segment((9,)), Segment((3, 4), Role.PREFIX)]
-        assert fit(segments, 4) == [2, 9, 3, 4]
+        assert fit(segments, 4) == Prompt([2, 9, 3, 4], 4, 4)
 
 
 def test_waiting_threads_sleep_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

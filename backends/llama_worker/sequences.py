@@ -1,0 +1,169 @@
+"""What the cells hold: several prompts with their answers, kept by recency. Knows tokens as numbers, no text.
+
+A new prompt takes the sequence with the longest common beginning. What that sequence holds beyond is either cut off or,
+if it may be wanted again (another place in the file, another file), left alone, and the common part is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from backends.llama_worker.context import BATCH, Context, Outcome
+from backends.llama_worker.errors import WorkerError
+from backends.llama_worker.layout import Prompt
+
+WORTH = 32  # tokens that are kept rather than evaluated again
+NEAR = 32  # tokens between two places that count as one: typing, deleting, accepting
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A sequence. `tokens` are exactly the evaluated ones."""
+
+    id: int
+    tokens: list[int] = field(default_factory=list)
+    mark: int = 0
+    end: int = 0
+    used: int = 0  # when, in requests
+    users: int = 0  # requests that are at work with it: it is neither cut nor given up
+
+
+class Sequences:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._held: list[Held] = []
+        self._time = 0
+
+    def take(self, prompt: Prompt) -> Held:
+        """The sequence to go on with; what it holds is a beginning of the prompt, and not all of it. To be released."""
+        self._time += 1
+        held = self._take(prompt)
+        held.mark, held.end = prompt.mark, prompt.end
+        return held
+
+    def release(self, held: Held) -> None:
+        held.users -= 1
+
+    def evaluate(self, held: Held, prompt: Prompt) -> Generator[None, None, bool]:
+        """Evaluate the rest of a prompt; yields between batches. False: aborted. Raises WorkerError."""
+        tokens = prompt.tokens
+        while True:
+            start = len(held.tokens)
+            if not self.extend([(held, tokens[start : start + BATCH])]):
+                return False
+            if len(held.tokens) == len(tokens):
+                return True
+            yield
+
+    def fork(self, held: Held) -> Held:
+        """Another sequence that holds the same. To be dropped, or released."""
+        return self._share(held, len(held.tokens))
+
+    def drop(self, held: Held) -> None:
+        self._context.remove(held.id)
+        self._held.remove(held)
+
+    def cut(self, held: Held, count: int) -> None:
+        """Forget all but the first `count` tokens; all of them if the model cannot forget a part."""
+        if count < len(held.tokens) and not self._context.remove(held.id, count):
+            self._context.remove(held.id)
+            count = 0
+        del held.tokens[count:]
+
+    def extend(self, parts: Sequence[tuple[Held, Sequence[int]]], *, last_only: bool = True) -> bool:
+        """Evaluate more tokens of each sequence, at most BATCH together; the logits of the last ones are kept.
+
+        The rows of the batch are in the order given. False: aborted, and nothing of them is held. Raises WorkerError,
+        its kind "full" if there are not enough cells; then nothing has changed.
+        """
+        if any(held not in self._held for held, _ in parts):
+            raise WorkerError("crashed", "another request has failed")
+        batch = self._context.batch
+        batch.clear()
+        for held, tokens in parts:
+            batch.add(held.id, len(held.tokens), tokens, last_only=last_only)
+        try:
+            outcome = self._decode()
+        except WorkerError as error:
+            if error.kind == "crashed":  # the context is empty now
+                self._held.clear()
+            raise
+        for held, tokens in parts:
+            if outcome is Outcome.DONE:
+                held.tokens += tokens
+            else:
+                self._tidy(held)
+        return outcome is Outcome.DONE
+
+    def _decode(self) -> Outcome:
+        """Sequences give way, the oldest first, until there are cells enough."""
+        while (outcome := self._context.decode()) is Outcome.FULL:
+            oldest = self._oldest()
+            if oldest is None:
+                raise WorkerError("full", "the context is too small for this prompt and its answer")
+            self.drop(oldest)
+        return outcome
+
+    def _tidy(self, held: Held) -> None:
+        """Remove what an aborted batch has left."""
+        if not self._context.remove(held.id, len(held.tokens)):
+            self._context.remove(held.id)
+            held.tokens.clear()
+
+    def _oldest(self) -> Held | None:
+        return min((h for h in self._held if not h.users), key=lambda h: h.used, default=None)
+
+    def _take(self, prompt: Prompt) -> Held:
+        best, common = None, 0
+        wanted = list(prompt.tokens[:-1])  # the last one is evaluated anyway: its logits are needed
+        for held in self._held:
+            count = _common(held.tokens, wanted)
+            if self._context.whole and count < len(held.tokens):
+                continue
+            if count and (best is None or (count, held.used) > (common, best.used)):
+                best, common = held, count
+        if best is None:
+            return self._new()
+        beyond = len(best.tokens) - common
+        elsewhere = max(best.mark, prompt.mark) - common > NEAR
+        if best.users or (beyond >= WORTH and elsewhere):
+            return self._share(best, common)
+        self.cut(best, common)
+        return self._use(best)
+
+    def _share(self, held: Held, count: int) -> Held:
+        held.users += 1  # it must not give way to its own copy
+        new = self._new()
+        held.users -= 1
+        self._context.copy(held.id, new.id, *(() if self._context.whole else (0, count)))
+        new.tokens = held.tokens[:count]
+        return new
+
+    def _new(self) -> Held:
+        """An empty sequence; the oldest gives way if there are too many."""
+        if len(self._held) >= self._context.sequences:
+            oldest = self._oldest()
+            if oldest is None:
+                raise WorkerError("full", "too many answers at once")
+            self.drop(oldest)
+        taken = {held.id for held in self._held}
+        new = Held(next(number for number in range(self._context.sequences) if number not in taken))
+        self._held.append(new)
+        return self._use(new)
+
+    def _use(self, held: Held) -> Held:
+        held.used = self._time
+        held.users += 1
+        return held
+
+
+def _common(held: Sequence[int], wanted: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    low, high = 0, min(len(held), len(wanted))
+    if held[:high] == wanted[:high]:
+        return high
+    while low + 1 < high:  # slices are compared at the speed of C
+        middle = (low + high) // 2
+        low, high = (middle, high) if held[low:middle] == wanted[low:middle] else (low, middle)
+    return low
