@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WORKING = 400_000_000  # what llama.cpp and its process need beside weights and cache, bytes; measured: 250 to 400 MB
+WORKING = (
+    300_000_000  # beside weights and cache, bytes: 80 MB measured with the embedded model, more for large vocabularies
+)
 CONTEXT_TOKENS = 4096  # what memory is given for, tokens; the default of the setting `context_tokens`
 SHARE_OF_MEMORY = 0.5  # an editor, a browser and other language servers need the rest
 SHARE_OF_GPU = 0.9

@@ -14,6 +14,7 @@ import pytest
 
 from backends import registry
 from completion.types import Reason
+from tests.docs_hub import HUB_COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -51,7 +52,7 @@ def run(command: str, cwd: Path, tmp_path: Path) -> subprocess.CompletedProcess[
 
 def test_each_command_is_known_here() -> None:
     """A command added to the docs must be added to a test below."""
-    known = {marked("run command"), marked("test command"), *SHORT_COMMANDS}
+    known = {marked("run command"), marked("test command"), *SHORT_COMMANDS, *HUB_COMMANDS}
     assert {command for path in DOCUMENTS for command in commands_of(path)} == known
 
 
