@@ -25,6 +25,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import filelock
 import httpx2
 from huggingface_hub import constants, get_hf_file_metadata, get_session, get_token, hf_hub_url
+from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined] # documented, not re-exported
 
 from backends._hub_errors import endpoint, passes, told, unwritable
@@ -67,6 +68,10 @@ def pull(reference: Reference, observer: Observer, wait: Callable[[float], None]
         raise told(error, reference) from error
     except OSError as error:
         raise unwritable(error, folder) from error
+    except UnicodeEncodeError as error:
+        raise BackendError(ErrorKind.AUTH, "HF_TOKEN holds characters that no token has.") from error
+    except HFValidationError as error:
+        raise BackendError(ErrorKind.SETTINGS, f"{reference.repo} is no name of a repository: {error}") from error
     return pointer
 
 
@@ -187,6 +192,8 @@ def _transfer(
                 if step > told_at:
                     told_at = step
                     tell(min(step / _STEPS, 1.0) if remote.size else None)
+                if remote.size is not None and partial.size > remote.size:
+                    return  # the checksum will be wrong
             if remote.size is None:
                 return
             problem: Exception = httpx2.RemoteProtocolError("it ended early")
@@ -229,14 +236,11 @@ def _continues(response: httpx2.Response, start: int) -> bool:
 
 
 def _publish(reference: Reference, remote: Remote, blob: Path, pointer: Path) -> None:
-    """Give the file its name, as the hub's folder has it: a link, or the file itself where links cannot be made."""
+    """Give the file its name, as the hub's folder has it: a link to it, or itself where no link can be made."""
     if not pointer.is_file():
         pointer.parent.mkdir(parents=True, exist_ok=True)
         pointer.unlink(missing_ok=True)  # a link that leads nowhere
-        try:
-            pointer.symlink_to(os.path.relpath(blob, pointer.parent))
-        except (OSError, NotImplementedError):
-            os.replace(blob, pointer)
+        _name(blob, pointer)
     revision = reference.revision or "main"
     if revision != remote.commit:
         ref = repo_folder(reference) / "refs" / revision
@@ -244,3 +248,14 @@ def _publish(reference: Reference, remote: Remote, blob: Path, pointer: Path) ->
         part = ref.with_name(f"{ref.name}.{os.getpid()}.tmp")
         part.write_text(remote.commit, encoding="utf-8")
         os.replace(part, ref)
+
+
+def _name(blob: Path, pointer: Path) -> None:
+    with contextlib.suppress(OSError, NotImplementedError):  # Windows wants a right for it
+        if not constants.HF_HUB_DISABLE_SYMLINKS:
+            pointer.symlink_to(os.path.relpath(blob, pointer.parent))
+            return
+    try:
+        os.link(blob, pointer)
+    except (OSError, NotImplementedError):
+        os.replace(blob, pointer)

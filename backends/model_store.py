@@ -16,10 +16,10 @@ from backends.model_table import BY_NAME
 
 LIBRARY = "huggingface-hub"
 _REFERENCE = re.compile(
-    r"(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+):(?P<file>[^:@\\]+\.gguf)(?:@(?P<revision>[\w./-]+))?", re.IGNORECASE
+    r"(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+):(?P<file>[^:@\\]+\.gguf)(?:@(?P<revision>[\w./-]+))?",
+    re.IGNORECASE | re.ASCII,
 )
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,20 @@ def _age(path: Path) -> float:
     return -path.stat().st_mtime
 
 
+def all_pulled() -> dict[Reference, Path]:
+    """Every GGUF file in the hub's folder, by whatever program it came; those of the table under their names."""
+    named = {(model.repo, model.file): model.name for model in BY_NAME.values()}
+    found = {}
+    for folder in sorted(hub_folder().glob("models--*--*")):
+        repo = folder.name.removeprefix("models--").replace("--", "/", 1)
+        for snapshot in sorted((folder / "snapshots").glob("*"), key=_age, reverse=True):  # newer ones stay
+            for path in sorted(snapshot.rglob("*.gguf")):
+                file = path.relative_to(snapshot).as_posix()
+                if path.is_file():
+                    found[Reference(repo, file, name=named.get((repo, file), ""))] = path
+    return found
+
+
 def pull(reference: Reference, observer: Observer) -> Path:
     """Bring a file here, going on where an earlier attempt stopped. Blocks; nothing calls it unless the user asks.
 
@@ -102,11 +116,15 @@ def pull(reference: Reference, observer: Observer) -> Path:
     try:
         from backends import _hub
     except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in ("huggingface_hub", "httpx2"):
+        if (missing.name or "").partition(".")[0] not in ("huggingface_hub", "httpx2", "filelock"):
             raise
         raise BackendError(
             ErrorKind.SETTINGS,
             f'Pulling needs {LIBRARY}. In a checkout of midfill run `pip install ".[local]"`, or run'
             f" `pip install {LIBRARY}` with the pip of the environment midfill runs in.",
         ) from missing
+    except ValueError as error:  # it reads its variables when it is imported
+        raise BackendError(
+            ErrorKind.SETTINGS, f"A variable HF_… has a value that {LIBRARY} does not take: {error}"
+        ) from error
     return _hub.pull(reference, observer)

@@ -24,12 +24,15 @@ def this_machine(build: Build | None) -> Machine:
     return Machine(memory, physical_cores(), build.gpu_memory if build else 0)
 
 
-def as_text(machine: Machine, best: Model, here: Mapping[str, str]) -> str:
+def as_text(machine: Machine, best: Model, here: Mapping[str, str], others: Mapping[str, str]) -> str:
+    """`here` and `others` are paths by name: of the table, and of whatever else there is."""
     rows = [_HEAD, *(_row(model, here) for model in MODELS)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     gpu = f"{_gb(machine.gpu_memory)} on a GPU" if machine.gpu_memory else "no GPU that llama.cpp can use"
     memory = f"{_gb(machine.memory)} of memory" if machine.memory else "unknown memory"
+    if others:
+        lines += ["", "Also here:", *(f"  {name}" for name in others)]
     lines += [
         "",
         f"memory: with {CONTEXT_TOKENS} tokens of context. All figures are approximate.",
@@ -48,7 +51,7 @@ def _gb(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
 
 
-def as_json(machine: Machine, best: Model, here: Mapping[str, str]) -> str:
+def as_json(machine: Machine, best: Model, here: Mapping[str, str], others: Mapping[str, str]) -> str:
     models = [
         {
             "name": model.name,
@@ -63,4 +66,5 @@ def as_json(machine: Machine, best: Model, here: Mapping[str, str]) -> str:
         }
         for model in MODELS
     ]
-    return json.dumps({"models": models, "machine": asdict(machine), "recommended": best.name})
+    more = [{"name": name, "path": path} for name, path in others.items()]
+    return json.dumps({"models": models, "others": more, "machine": asdict(machine), "recommended": best.name})

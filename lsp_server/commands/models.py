@@ -10,7 +10,7 @@ from backends._model_file import model_file, unknown
 from backends.base import BackendError, ErrorKind
 from backends.embedded import DISTRIBUTION, INSTALL, embedded_model
 from backends.llama_build import llama_build
-from backends.model_store import Reference, pull, pulled, reference_of
+from backends.model_store import Reference, all_pulled, pull, pulled, reference_of
 from backends.model_table import EMBEDDED, MODELS, recommend
 from backends.settings import BackendSettings
 from lsp_server import cli, fds
@@ -24,10 +24,11 @@ def list_command(arguments: argparse.Namespace) -> int:
     """Print the known models, which of them are here, and the one that suits this machine."""
     machine = _models_list.this_machine(llama_build())
     here = {model.name: str(path) for model in MODELS if (path := _here(model.name))}
+    others = {str(reference): str(path) for reference, path in all_pulled().items() if not reference.name}
     best = recommend(machine)
     as_text = _models_list.as_json if arguments.json else _models_list.as_text
     with fds.take_stdout() as out:
-        Terminal(out).result(as_text(machine, best, here))
+        Terminal(out).result(as_text(machine, best, here, others))
     return cli.DONE
 
 

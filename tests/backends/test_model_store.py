@@ -129,11 +129,11 @@ class TestObserver:
             hub.files["me/Models/m.gguf"] = b"GGUF" + bytes(3_000_000)
             yield hub
 
-    def pull(self, hub: Hub, home: Path, name: str = "me/Models:m.gguf") -> list[list[object]]:
+    def pull(self, hub: Hub, home: Path, **more: str) -> list[list[object]]:
         """What an observer hears, and how long is waited, in a process that has this hub."""
         pytest.importorskip("huggingface_hub")
         code = """
-import json, sys
+import json
 from backends import _hub
 from backends.base import BackendError
 from backends.model_store import reference_of
@@ -144,14 +144,14 @@ class Observer:
     def progress(self, key, title, fraction, *, done=False):
         heard.append(["done" if done else title, fraction])
 try:
-    _hub.pull(reference_of(sys.argv[1]), Observer(), wait=lambda seconds: heard.append(["wait", seconds]))
+    _hub.pull(reference_of("me/Models:m.gguf"), Observer(), wait=lambda seconds: heard.append(["wait", seconds]))
 except BackendError as error:
     heard.append(["error", error.kind.value])
 print(json.dumps(heard))
 """
         own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
-        env = {**own, "HF_ENDPOINT": hub.url, "HF_HOME": str(home), "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([sys.executable, "-c", code, name], env=env, capture_output=True, text=True, check=True)
+        env = {**own, "HF_ENDPOINT": hub.url, "HF_HOME": str(home), "PYTHONPATH": str(ROOT), **more}
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
         heard = json.loads(done.stdout)
         assert isinstance(heard, list)
         return heard
@@ -170,6 +170,12 @@ print(json.dumps(heard))
         heard = self.pull(hub, tmp_path)
         assert [value for what, value in heard if what == "wait"] == [1.0, 1.0, 2.0, 4.0]
         assert heard[-2:] == [["done", 1.0], ["error", "unreachable"]]
+
+    def test_a_connection_that_says_nothing_more(self, hub: Hub, tmp_path: Path) -> None:
+        hub.faults = [Fault(after=1000, hold=True), *[Fault(after=0, hold=True)] * 3]
+        heard = self.pull(hub, tmp_path, HF_HUB_DOWNLOAD_TIMEOUT="1")
+        assert [value for what, value in heard if what == "wait"] == [1.0, 2.0, 4.0]
+        assert heard[-1] == ["error", "timeout"]
 
     def test_a_file_without_a_checksum(self, hub: Hub, tmp_path: Path) -> None:
         hub.claims["x-linked-etag"] = '"0123456789"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -74,6 +75,28 @@ class TestList:
         assert models[EMBEDDED.name]["path"] == (str(embedded) if embedded else None)
         assert models[EMBEDDED.name]["repo"] is None
         assert models["mellum-4b"]["path"] is None
+        assert report["others"] == []
+
+    def test_files_of_other_programs_are_shown_as_they_can_be_used(self, tmp_path: Path) -> None:
+        old, new = (
+            tmp_path / "hub" / "models--me--My-Models" / "snapshots" / name / "q4" for name in ("a" * 40, "b" * 40)
+        )
+        for folder, file in ((old, "m.gguf"), (new, "m.gguf"), (old, "older.gguf"), (new, "config.json")):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(b"GGUF")
+        with contextlib.suppress(OSError):  # Windows wants a right for it
+            (new / "gone.gguf").symlink_to(new / "nothing")
+        os.utime(old.parent, (1, 1))
+        names = {"me/My-Models:q4/m.gguf": new / "m.gguf", "me/My-Models:q4/older.gguf": old / "older.gguf"}
+        done = midfill("models", "list", "--json", cwd=tmp_path, env=env(tmp_path))
+        assert {each["name"]: each["path"] for each in json.loads(done.stdout)["others"]} == {
+            name: str(path) for name, path in names.items()
+        }
+        done = midfill("models", "list", cwd=tmp_path, env=env(tmp_path))
+        also = done.stdout.partition("Also here:\n")[2].partition("\n\n")[0]
+        assert {line.strip() for line in also.split("\n")} == set(names)
+        for name, path in names.items():
+            assert midfill("models", "path", name, cwd=tmp_path, env=env(tmp_path)).stdout == f"{path}\n"
 
 
 class TestPath:

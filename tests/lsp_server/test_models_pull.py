@@ -96,6 +96,12 @@ class TestWell:
         assert [seen.headers.get("authorization") for seen in asked] == [f"Bearer {TOKEN}"] * 2
         assert ["authorization" in seen.headers for seen in hub.transfers] == [False]
 
+    def test_a_disk_without_symbolic_links(self, home: Home, hub: Hub) -> None:
+        done = home.pull(HF_HUB_DISABLE_SYMLINKS="1")
+        path = pulled(home, done)
+        assert not path.is_symlink()
+        assert path.samefile(home.cache / "blobs" / SHA)
+
     def test_what_other_programs_fetched_is_used_and_ours_by_them(self, home: Home, hub: Hub) -> None:
         """Both ways, with the library's own functions."""
         code = f"import huggingface_hub as h; print(h.hf_hub_download({REPO!r}, {FILE!r}))"
@@ -172,6 +178,11 @@ class TestBroken:
     def test_a_wrong_checksum(self, home: Home, hub: Hub) -> None:
         hub.faults = [Fault(garble=True)]
         failed(home, home.pull(), 3, "came damaged", "pull it again")
+        assert home.files() == set()
+
+    def test_more_comes_than_there_is(self, home: Home, hub: Hub) -> None:
+        hub.claims["x-linked-size"] = "1000"
+        failed(home, home.pull(), 3, "came damaged")
         assert home.files() == set()
 
     def test_more_than_the_whole_file_was_left(self, home: Home) -> None:
@@ -284,6 +295,19 @@ class TestRefused:
         hub.claims = claims
         failed(home, home.pull(), 3, hub.url)
         assert hub.transfers == []
+
+    def test_a_name_and_a_token_that_the_library_refuses(self, home: Home, hub: Hub) -> None:
+        done = home.pull("me/a--b:m.gguf")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "midfill: me/a--b is no name of a repository" in done.stderr
+        failed(home, home.pull(HF_TOKEN="caf\u00e9"), 3, "HF_TOKEN holds characters")
+        for variables in ({"HF_HUB_DOWNLOAD_TIMEOUT": "soon"}, {"HF_ENDPOINT": "http://[::1"}):
+            failed(home, home.pull(**variables), 2, "A variable HF_")
+        assert hub.log == []
+
+    @pytest.mark.parametrize("endpoint", ["nonsense", "ftp://127.0.0.1"])
+    def test_an_endpoint_that_is_none(self, home: Home, endpoint: str) -> None:
+        failed(home, home.pull(HF_ENDPOINT=endpoint), 3, endpoint, "HF_ENDPOINT")
 
     def test_nobody_there(self, home: Home, hub: Hub) -> None:
         failed(home, home.pull(HF_ENDPOINT="http://127.0.0.1:9"), 3, "cannot be reached", "HF_ENDPOINT", "HTTPS_PROXY")
