@@ -14,6 +14,16 @@ Done = subprocess.CompletedProcess[str]
 Midfill = Callable[..., Done]
 
 
+# `midfill`, to be followed by its arguments, that ends at SIGINT also where the tests run in a shell's background:
+# such a shell has it ignored, and so have all its children.
+INTERRUPTIBLE = (
+    sys.executable,
+    "-c",
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    " runpy.run_module('lsp_server', run_name='__main__', alter_sys=True)",
+)
+
+
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("MIDFILL_", "PYTHON"))}
     return {

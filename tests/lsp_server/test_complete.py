@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp_server.commandline import Done, environment, midfill
+from tests.lsp_server.commandline import INTERRUPTIBLE, Done, environment, midfill
 from tests.services.ffm import Answer, FfmService
 
 SOURCE = "def add(a, b):\r\n    return \r\n\r\nprint(add(1, 2))\r\n"
@@ -145,9 +145,12 @@ def test_the_project_file_counts_and_cannot_redirect(project: Path, service: Ffm
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_interrupt(project: Path, service: FfmService) -> None:
     service.reset(Answer(deltas=("a", "b"), hold_after=1))
-    command = [sys.executable, "-m", "lsp_server", "complete", "add.py:2:12", "--config", "work.toml", "--stream"]
     process = subprocess.Popen(
-        command, cwd=project, env=environment(project, ENV), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*INTERRUPTIBLE, "complete", "add.py:2:12", "--config", "work.toml", "--stream"],
+        cwd=project,
+        env=environment(project, ENV),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stderr is not None
     assert process.stderr.read(1) == b"a"  # the answer has begun

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp_server.commandline import Done, environment
+from tests.lsp_server.commandline import INTERRUPTIBLE, Done, environment
 from tests.lsp_server.pulling import CONTENT, FILE, HALF, NAME, REPO, TOKEN, Home
 from tests.services.hub import COMMIT, Fault, Hub
 
@@ -142,7 +142,7 @@ class TestBroken:
         """Ctrl+C while nothing comes; the next pull goes on."""
         hub.faults = [Fault(after=HALF, hold=True)]
         child = subprocess.Popen(
-            [sys.executable, "-m", "lsp_server", "models", "pull", NAME],
+            [*INTERRUPTIBLE, "models", "pull", NAME],
             cwd=home.path,
             env=environment(home.path, home.env()),
             stdout=subprocess.PIPE,
