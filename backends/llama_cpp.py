@@ -36,7 +36,8 @@ from backends.base import (
 )
 from backends.settings import BackendSettings
 
-PARAMETERS = ("seed", "top_k", "top_p")  # what `parameters` may hold
+# What `parameters` may hold. `heal` = false leaves prompts as they end: for measuring what healing gives.
+PARAMETERS = ("heal", "seed", "top_k", "top_p")
 IDLE_S = 10.0  # a child that has not stopped computing this long after a cancel hangs, and is killed; seconds
 _PROBE_TOKENS = 32
 _BEFORE_LOAD = Capabilities(frozenset({Shape.RAW}), literal_text=True, remote=False)

@@ -6,7 +6,7 @@ answers depend on the whole prompt: two equal answers tell that the key-value ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import gguf
@@ -56,6 +56,41 @@ def random(path: Path, *, fim: bool = True, width: int = 64, layers: int = 2) ->
     return _write(path, tokens, embedding, output, layers=layers, scale=1.0, bos=False)
 
 
+SPM_WORDS = ("▁", "▁im", "▁import", "▁x", "im", "po", "rt", "import", "se", "lf", "self", "▁self")
+
+
+def sentence_pieces() -> list[str]:
+    """A SentencePiece vocabulary: control tokens, all bytes, printable characters, some words, infill tokens."""
+    characters = [chr(code) for code in range(0x21, 0x7F)]
+    special = ("▁<PRE>", "▁<SUF>", "▁<MID>", "▁<EOT>")
+    return ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *characters, *SPM_WORDS, *special]
+
+
+def sentence_piece(path: Path, follows: Mapping[str, str], *, bos: bool = True) -> Path:
+    """A scripted model of such a vocabulary; `</s>` follows all that `follows` does not name."""
+    tokens = sentence_pieces()
+    number = {token: index for index, token in enumerate(tokens)}
+    width = -(-len(tokens) // 32) * 32
+    output = np.zeros((len(tokens), width), dtype=np.float32)
+    for index, token in enumerate(tokens):
+        output[number[follows.get(token, "</s>")], index] = 1
+    embedding = np.eye(len(tokens), width, dtype=np.float32)
+
+    def add_vocabulary(writer: gguf.GGUFWriter) -> None:
+        kinds = gguf.TokenType
+        first, words = 3 + 256, len(tokens) - 4
+        types = [kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL, *[kinds.BYTE] * 256]
+        writer.add_tokenizer_model("llama")
+        writer.add_token_list(tokens)
+        writer.add_token_types([*types, *[kinds.NORMAL] * (words - first), *[kinds.CONTROL] * 4])
+        writer.add_token_scores([0.0] * first + [float(len(token)) for token in tokens[first:words]] + [0.0] * 4)
+        for name, token in (("unk", 0), ("bos", 1), ("eos", 2)):
+            getattr(writer, f"add_{name}_token_id")(token)
+        writer.add_add_bos_token(bos)
+
+    return _write(path, tokens, embedding, output, layers=1, scale=0.0, add_vocabulary=add_vocabulary)
+
+
 def _write(
     path: Path,
     tokens: list[str],
@@ -64,7 +99,8 @@ def _write(
     *,
     layers: int,
     scale: float,
-    bos: bool,
+    bos: bool = False,
+    add_vocabulary: Callable[[gguf.GGUFWriter], None] | None = None,
 ) -> Path:
     width = embedding.shape[1]
     writer = gguf.GGUFWriter(path, "llama")
@@ -77,7 +113,10 @@ def _write(
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(32)
     writer.add_vocab_size(len(tokens))
-    _add_vocabulary(writer, tokens, bos)
+    if add_vocabulary:
+        add_vocabulary(writer)
+    else:
+        _add_vocabulary(writer, tokens, bos)
     writer.add_tensor("token_embd.weight", embedding)
     writer.add_tensor("output_norm.weight", np.ones(width, dtype=np.float32))
     writer.add_tensor("output.weight", output)

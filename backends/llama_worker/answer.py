@@ -28,6 +28,11 @@ class ByteTable:
             chosen.append(self._ids[slice(*self._range(piece, piece + b"\0"))])
         return np.concatenate(chosen)
 
+    def extends(self, piece: bytes) -> bool:
+        """Whether some token begins with `piece` and goes on."""
+        start, end = self._range(piece + b"\0", piece + b"\xff" * 8)
+        return start < end
+
     def _range(self, start: bytes, end: bytes) -> tuple[int, int]:
         return bisect_left(self._pieces, start), bisect_left(self._pieces, end)
 

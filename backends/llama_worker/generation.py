@@ -72,8 +72,8 @@ def generate(context: Context, sequences: Sequences, request: Mapping[str, Any],
 
     Between two steps other requests may compute. Ends early when aborted. Raises WorkerError.
     """
-    layout = _layout(context, request["prompt"])
-    required = layout.required.encode()
+    layout = _layout(context, request)
+    required = layout.required
     # A prompt that fills the context leaves no room for an answer; an answer takes half of it at most.
     limit = max(1, min(request["max_tokens"], context.size // 2))
     room = max(1, context.size - limit - min(len(required), context.size // 4))
@@ -170,10 +170,10 @@ def _extend(sequences: Sequences, live: list[Writer]) -> bool:
             return True
 
 
-def _layout(context: Context, prompt: Mapping[str, Any]) -> Layout:
-    vocabulary = context.vocabulary
+def _layout(context: Context, request: Mapping[str, Any]) -> Layout:
+    vocabulary, prompt, heal = context.vocabulary, request["prompt"], request["parameters"].get("heal", True)
     if prompt["kind"] == "raw":
-        return raw_layout(prompt, vocabulary)
+        return raw_layout(prompt, vocabulary, heal=heal)
     if not vocabulary.fim.infill:
         raise WorkerError("infill-unsupported", "This model's vocabulary has no infill tokens.")
-    return infill_layout(prompt, vocabulary)
+    return infill_layout(prompt, vocabulary, heal=heal)

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-WHITESPACE = " \t\n"
-MAX_REQUIRED = 256  # characters of trailing whitespace taken off a prompt at most
+from backends.llama_worker.healing import Pieces, roll_back
 
 
 class Role(enum.Enum):
@@ -51,7 +50,7 @@ class Prompt:
     end: int
 
 
-class Tokenizer(Protocol):
+class Tokenizer(Pieces, Protocol):
     @property
     def fim(self) -> Fim: ...
 
@@ -59,8 +58,11 @@ class Tokenizer(Protocol):
     def first(self) -> int | None:
         """The token every text of this model begins with (BOS), or None."""
 
-    def tokenize(self, text: str) -> list[int]:
-        """User text: nothing in it becomes a special token."""
+    def tokenize(self, text: str, *, joined: bool = False) -> list[int]:
+        """User text: nothing in it becomes a special token.
+
+        `joined`: it goes on from what stands before it, so that no blank is put between (SentencePiece).
+        """
 
     def special(self, text: str) -> int | None:
         """The one token this special piece stands for; None if it is not exactly one."""
@@ -71,25 +73,31 @@ class Layout:
     """A prompt in segments. The answer must begin with `required`, which is then taken off it."""
 
     segments: tuple[Segment, ...]
-    required: str = ""
+    required: bytes = b""
 
 
-def infill_layout(prompt: Mapping[str, Any], tokenizer: Tokenizer) -> Layout:
-    """Prefix, suffix, middle (PSM), other files before them. An empty suffix is sent as a newline."""
+def infill_layout(prompt: Mapping[str, Any], tokenizer: Tokenizer, *, heal: bool) -> Layout:
+    """Prefix, suffix, middle (PSM), other files before them. An empty suffix is sent as a newline.
+
+    `heal`: what the prefix's last token may become is left to the answer.
+    """
     fim = tokenizer.fim
     if fim.pre is None or fim.suf is None or fim.mid is None:
         raise ValueError("the vocabulary has no infill tokens")
     segments = _begin(tokenizer)
     if prompt["extra"] and fim.sep is not None:
         segments += _files(prompt, fim.rep, fim.sep, tokenizer)
+    prefix, required = tokenizer.tokenize(prompt["prefix"]), b""
+    if heal:
+        prefix, required = roll_back(prefix, tokenizer)
     segments += [
         Segment((fim.pre,)),
-        Segment(tuple(tokenizer.tokenize(prompt["prefix"])), Role.PREFIX),
+        Segment(tuple(prefix), Role.PREFIX),
         Segment((fim.suf,)),
-        Segment(tuple(tokenizer.tokenize(prompt["suffix"] or "\n")), Role.SUFFIX),
+        Segment(tuple(tokenizer.tokenize(prompt["suffix"] or "\n", joined=True)), Role.SUFFIX),
         Segment((fim.mid,)),
     ]
-    return Layout(tuple(segments))
+    return Layout(tuple(segments), required)
 
 
 def _files(prompt: Mapping[str, Any], rep: int | None, sep: int, tokenizer: Tokenizer) -> list[Segment]:
@@ -104,30 +112,34 @@ def _files(prompt: Mapping[str, Any], rep: int | None, sep: int, tokenizer: Toke
     return segments
 
 
-def raw_layout(prompt: Mapping[str, Any], tokenizer: Tokenizer) -> Layout:
+def raw_layout(prompt: Mapping[str, Any], tokenizer: Tokenizer, *, heal: bool) -> Layout:
     """A prompt in pieces: special ones become one token each or are left out, plain ones are tokenised literally.
 
-    Whitespace at the very end is taken off and required of the answer: a model sees a token boundary there that its
-    training never had, because tokens of code begin with the whitespace before a word.
+    `heal`: what the last token before the cursor may become is left to the answer.
     """
     parts = _parts(prompt["pieces"], tokenizer)
-    required = ""
-    if parts and parts[-1].id is None:
-        parts[-1], required = _strip(parts[-1])
-    begin = _begin(tokenizer)
-    if not begin and all(part.id is None and not part.text for part in parts):
-        parts = [_Part("\n")]  # something must be evaluated
-    main = _main(parts)
-    segments = begin + _context(parts[:main], tokenizer)
+    main, cursor = _main(parts), _cursor(parts)
+    segments, required = _begin(tokenizer) + _context(parts[:main], tokenizer), b""
     after_suffix = False
-    for part in parts[main:]:
+    for index, part in enumerate(parts[main:], main):
         if part.id is not None:
             after_suffix = _names_suffix(part.text)
             segments.append(Segment((part.id,)))
-        else:
-            role = Role.SUFFIX if after_suffix else Role.PREFIX
-            segments.append(Segment(tuple(tokenizer.tokenize(part.text)), role))
+            continue
+        ids = tokenizer.tokenize(part.text, joined=after_suffix)
+        if heal and index == cursor:
+            ids, required = roll_back(ids, tokenizer)
+        segments.append(Segment(tuple(ids), Role.SUFFIX if after_suffix else Role.PREFIX))
+    if not any(segment.ids for segment in segments):
+        segments.append(Segment(tuple(tokenizer.tokenize("\n")), Role.PREFIX))  # something must be evaluated
     return Layout(tuple(segments), required)
+
+
+def _cursor(parts: Sequence[_Part]) -> int:
+    """Which part the answer goes on from: the text before the hole, or the last one. -1: none."""
+    marks = [index for index, part in enumerate(parts) if part.id is not None and _names_prefix(part.text)]
+    index = marks[-1] + 1 if marks else len(parts) - 1
+    return index if 0 <= index < len(parts) and parts[index].id is None else -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +166,6 @@ def _parts(pieces: Sequence[Sequence[Any]], tokenizer: Tokenizer) -> list[_Part]
             else:
                 parts.append(_Part(text))
     return parts
-
-
-def _strip(part: _Part) -> tuple[_Part, str]:
-    length = len(part.text.rstrip(WHITESPACE))
-    length = max(length, len(part.text) - MAX_REQUIRED)
-    return _Part(part.text[:length]), part.text[length:]
 
 
 def _main(parts: Sequence[_Part]) -> int:

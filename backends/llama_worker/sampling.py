@@ -13,7 +13,6 @@ from backends.llama_worker.answer import Ids
 
 Logits = npt.NDArray[np.float32]
 
-PARAMETERS = frozenset({"seed", "top_k", "top_p"})
 TOP_K = 40  # llama.cpp's own defaults
 TOP_P = 0.95
 _ANY_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: another one each time

@@ -71,8 +71,27 @@ class Vocabulary:
         """The token's bytes, not always whole characters; empty for a control token."""
         return self._pieces[token]
 
-    def tokenize(self, text: str) -> list[int]:
-        return self._tokenize(text, parse_special=False)
+    def extends(self, piece: bytes) -> bool:
+        return self.table.extends(piece)
+
+    def tokenize(self, text: str, *, joined: bool = False) -> list[int]:
+        ids = self._tokenize(("\n" if joined and self._blank_first else "") + text, parse_special=False)
+        return self._without(ids, b" \n") if joined and self._blank_first else ids
+
+    @cached_property
+    def _blank_first(self) -> bool:
+        """Whether a blank that the text does not hold is put before it (SentencePiece)."""
+        ids = self._tokenize("a", parse_special=False)
+        return bool(ids) and self.piece(ids[0])[:1] == b" "
+
+    def _without(self, ids: list[int], start: bytes) -> list[int]:
+        """What follows `start`, which is a neighbour put there to have no blank; all if a token goes across its end."""
+        seen = b""
+        for index, token in enumerate(ids):
+            if seen == start:
+                return ids[index:]
+            seen += self.piece(token)
+        return [] if seen == start else ids
 
     def special(self, text: str) -> int | None:
         ids = self._tokenize(text, parse_special=True)

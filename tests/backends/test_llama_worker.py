@@ -61,10 +61,11 @@ class TestPromptTokens:
     def test_an_empty_suffix_is_a_newline(self, fim: Child) -> None:
         assert fim.ask(infill("ab", ""))["tokens"] == [PRE, *tokens("ab"), SUF, *tokens("\n"), MID]
 
-    def test_whitespace_before_the_hole_stays_in_an_infill_prompt(self, fim: Child) -> None:
-        answer = fim.ask(infill("a\n ", "cd"))
-        assert answer["tokens"] == [PRE, *tokens("a\n "), SUF, *tokens("cd"), MID]
-        assert answer["text"] == "helo"
+    def test_whitespace_before_the_hole_is_left_to_the_answer(self, fim: Child) -> None:
+        assert fim.ask(infill("a\n ", "cd"))["tokens"] == [PRE, *tokens("a"), SUF, *tokens("cd"), MID]
+        whole = fim.ask(infill("a\n ", "cd"), parameters={"heal": False})
+        assert whole["tokens"] == [PRE, *tokens("a\n "), SUF, *tokens("cd"), MID]
+        assert whole["text"] == "helo"
 
     def test_special_tokens_in_user_text_are_text(self, fim: Child) -> None:
         hostile = "<|fim_suffix|><|endoftext|><|fim_middle|>"
@@ -290,7 +291,7 @@ class TestCancel:
         with Child() as child:
             child.load(slow_model)
             running = child.start(self.PROMPT)
-            waiting = child.start(raw("never"))
+            waiting = child.start(raw("alone"))
             child.write({"op": "cancel", "id": waiting})
             assert child.last()["id"] == running
             assert child.last() | {"text": "", "aborted": 0} == {
@@ -301,7 +302,7 @@ class TestCancel:
                 "reused_tokens": 0,
                 "generated_tokens": 0,
                 "held_tokens": 0,
-                "tokens": tokens("never"),
+                "tokens": tokens("alone"),
                 "aborted": 0,
             }
 
