@@ -104,7 +104,8 @@ class Sampling:
 class BackendRequest:
     """One question to a backend.
 
-    `max_tokens` > 0. `temperature` >= 0, 0 meaning greedy. `stop` holds strings at which the service may end; the
+    `max_tokens` > 0; 0 where `Capabilities.warms`: the prompt is evaluated, so that requests like it find that done.
+    `temperature` >= 0, 0 meaning greedy. `stop` holds strings at which the service may end; the
     engine cuts there itself too, so a backend that cannot send all of them sends the first ones it has room for.
     `explicit`: the user asked for it by hand; a backend that is left alone for a while is tried all the same.
     `sampling` wins over the backend's own `parameters`, which win over `temperature`. A temperature that was said is
@@ -153,6 +154,7 @@ class Capabilities:
     chats: bool = False  # whatever is asked, the answer may be worded as a chat model does: in fences, with the prefix
     context_tokens: int | None = None  # prompt and answer together; None: unknown
     remote: bool = True  # text leaves this machine
+    warms: bool = False  # takes requests with `max_tokens` 0, which cost nothing but time of this machine
 
 
 class ErrorKind(enum.Enum):

@@ -16,6 +16,7 @@ from completion.route import Asked, OnText, Route, finished
 from completion.settings import CompletionSettings, EngineSettings
 from completion.trace import RequestTrace, TraceLog
 from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, RawCompletion, Reason, Trigger
+from completion.warm import Warmer
 
 _GUESSED: Mapping[str, str] = MappingProxyType({})
 _REASONS = {ErrorKind.TIMEOUT: Reason.TIMEOUT, ErrorKind.BREAKER_OPEN: Reason.BREAKER_OPEN}
@@ -50,6 +51,7 @@ class Engine:
         self._gate = Gate(self._clock)
         self._cache = Cache(settings.completion.cache_entries)
         self._ignored = Ignored(settings.privacy.ignore)
+        self._warmer = Warmer()
         self._relay = Relay(settings.hedge_ms / 1000, self._clock, self._observer)
         self._routes = [
             Route(backend, Planner(settings, families.get(backend.name, ""), self._observer, self._ignored))
@@ -62,6 +64,7 @@ class Engine:
         `on_text` gets the answer piece by piece as the model writes it, before the filters. BackendError never leaves
         this function, the caller's own cancellation does. A newer call for the same document ends this one at once.
         """
+        self._warmer.stop()
         try:
             async with self._gate.latest(context.document.uri):
                 return await self._complete(context, trace, on_text or _nobody)
@@ -69,6 +72,16 @@ class Engine:
             return NoSuggestion(Reason.SUPERSEDED)
         except BackendError as error:
             return NoSuggestion(_REASONS.get(error.kind, Reason.BACKEND_ERROR), error.message)
+
+    def warm(self, context: CompletionContext, *, guessed: bool = False) -> None:
+        """Have the prompt evaluated that `context` would lead to, in the background, until the next request.
+
+        `guessed`: where the cursor is was not told. Does nothing for backends that evaluate elsewhere, or for money.
+        """
+        settings = self._settings.for_language(context.document.language_id)
+        routes = self._allowed()
+        if self._refusal(context, settings, routes) is None and not routes[0].backend.capabilities.remote:
+            self._warmer.start(routes[0].warm(context, settings, guessed=guessed))
 
     def forget(self, uri: str) -> None:
         """The document was closed: its pending request ends as superseded."""
@@ -81,6 +94,7 @@ class Engine:
 
     async def aclose(self) -> None:
         """End pending requests as superseded and wait until they are out. The backend stays open."""
+        await self._warmer.aclose()
         await self._gate.aclose()
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText) -> Outcome:

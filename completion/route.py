@@ -89,6 +89,23 @@ class Route:
             else:
                 return Answer(self, plan, raw)
 
+    async def warm(self, context: CompletionContext, settings: CompletionSettings, *, guessed: bool) -> None:
+        """Have the likely prompt evaluated, if the backend can. Raises BackendError.
+
+        `guessed`: the cursor may be anywhere. Then only a document that is shown whole is worth the time.
+        """
+        await self.backend.prepare()
+        capabilities = self.backend.capabilities
+        if not capabilities.warms:
+            return
+        plan = self._planner.plan(context, settings, capabilities)
+        if guessed and (plan.window.start > 0 or not plan.window.prefix.strip()):
+            return
+        built = self._planner.build(plan, context, self.backend.model)
+        async with aclosing(self.backend.stream(BackendRequest(built.prompt, max_tokens=0))) as deltas:
+            async for _ in deltas:
+                pass
+
     async def _stream(
         self,
         request: BackendRequest,

@@ -10,12 +10,12 @@ import io
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter
 from typing import TypeVar
 
 from completion.types import DocumentSnapshot
+from lsp_server.edit import Edit as Edit
 from lsp_server.positions import Encoding, column_at, index_at
 from lsp_server.uris import Root, relative_to_root
 
@@ -225,14 +225,6 @@ class Lines:
             return self.line_count - 1, text, len(text)
         text = self.line(line)
         return line, text, index_at(text, column, encoding)
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """`text` in place of the range (start line, start column, end line, end column) in client units; None: of all."""
-
-    text: str
-    range: tuple[int, int, int, int] | None = None
 
 
 class Document:

@@ -22,7 +22,7 @@ from completion.trace import TraceLog
 from completion.types import CompletionContext, NoSuggestion, Reason, Selected, Trigger
 from lsp_server import compose
 from lsp_server.convert import Suggestion, fitted
-from lsp_server.documents import Documents
+from lsp_server.documents import Documents, Edit
 from lsp_server.settings import Problem, Settings, load
 from lsp_server.tally import Tally
 from lsp_server.uris import Root, to_path
@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _REPLACE_S = 1.0  # seconds between two changes of backends
+_PAUSE_S = 0.3  # without a key and without a request until a prompt is evaluated ahead
 _CLOSE_S = 2.0  # an engine or backend that takes longer to close is left behind
 OTHER_DOCUMENTS = 20  # open documents shown to the engine besides the current one
 
@@ -84,6 +85,7 @@ class Session:
         self._due: asyncio.Handle | None = None  # the settings are about to be read
         self._replaced = float("-inf")  # when backends were last replaced, seconds of the loop's clock
         self._told: set[Problem] = set()
+        self._warm: asyncio.TimerHandle | None = None  # a prompt is about to be evaluated ahead
         self._tasks: set[asyncio.Task[None]] = set()
         self._traces: TraceLog | None = None
         self._on_close = ExitStack()
@@ -184,6 +186,8 @@ class Session:
                     self.client.notice(f"backend:{backend.name}:{error.kind.value}", error.message)
             else:
                 self.client.log(f"backend {backend.name} is ready, model {backend.model or 'unknown'}")
+                if (viewed := next(iter(self.documents), None)) is not None:
+                    self.warm_soon(viewed.uri)
                 if not engine.hedge_ms:
                     return
 
@@ -215,6 +219,8 @@ class Session:
 
         `answer` is called with what the future will give, as soon as it is known.
         """
+        if self._warm is not None:
+            self._warm.cancel()
         trace = self.traces.begin(asked.request_id, asked.uri, asked.received)
         context = self._context(asked)
         if context is None or not self.enabled:
@@ -273,6 +279,21 @@ class Session:
         self.tally.offered(suggestion.id)
         return outcome, suggestion
 
+    def warm_soon(self, uri: str, edit: Edit | None = None) -> None:
+        """The user is at `edit` of this document, or somewhere in it: a pause is used to evaluate its prompt."""
+        if self._warm is not None:
+            self._warm.cancel()
+        self._warm = asyncio.get_running_loop().call_later(_PAUSE_S, self._warm_now, uri, edit)
+
+    def _warm_now(self, uri: str, edit: Edit | None) -> None:
+        if self._setup is None or not self.enabled or (document := self.documents.get(uri)) is None:
+            return
+        guessed = edit is None or edit.range is None
+        position = (document.lines.line_count, 0) if edit is None else edit.end(self.documents.encoding)
+        context = self._context(Asked("", 0.0, uri, position))
+        if context is not None:
+            self._setup.engine.warm(context, guessed=guessed)
+
     def closed(self, uri: str) -> None:
         self.documents.close(uri)
         if self._setup is not None:
@@ -321,8 +342,9 @@ class Session:
             logger.error("bug in the background", exc_info=error)
 
     async def aclose(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
+        for due in (self._due, self._warm):
+            if due is not None:
+                due.cancel()
         for task in tuple(self._tasks):
             task.cancel()
         if self._tasks:

@@ -26,11 +26,15 @@ def register(server: Server) -> None:
     def did_open(params: types.DidOpenTextDocumentParams) -> None:
         document = params.text_document
         session.documents.open(document.uri, document.language_id, document.version, document.text)
+        session.warm_soon(document.uri)
 
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
         uri, version = params.text_document.uri, params.text_document.version
-        if session.documents.change(uri, version, map(_edit, params.content_changes)) is None:
+        edits = [_edit(change) for change in params.content_changes]
+        if session.documents.change(uri, version, edits) is None:
             _tell_not_open()
+        else:
+            session.warm_soon(uri, edits[-1] if edits else None)
 
     def did_close(params: types.DidCloseTextDocumentParams) -> None:
         session.closed(params.text_document.uri)
@@ -43,6 +47,7 @@ def register(server: Server) -> None:
         uri = uri_of(params)
         if uri is not None:
             session.documents.touch(uri)
+            session.warm_soon(uri)
 
     def on_bad_notification(method: str, params: Any) -> None:
         """A text that cannot be read leaves our copy wrong: without a copy there is silence, not nonsense."""

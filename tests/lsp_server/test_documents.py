@@ -320,3 +320,17 @@ def test_other_documents_are_the_same_object_until_one_of_them_changes() -> None
     documents.close("file:///a")
     assert [other.uri for other in documents.others("file:///c", 9)] == ["file:///b"]
     assert [other.uri for other in documents.others("file:///b", 1)] == ["file:///c"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "end"),
+    [
+        (Edit("ab", (3, 4, 3, 9)), (3, 6)),
+        (Edit("", (3, 4, 5, 0)), (3, 4)),
+        (Edit("x\r\n\U0001f642", (3, 4, 3, 4)), (4, 2)),
+        (Edit("\n\r", (3, 4, 3, 4)), (5, 0)),
+        (Edit("a\nbc"), (1, 2)),
+    ],
+)
+def test_where_the_text_of_an_edit_ends(edit: Edit, end: tuple[int, int]) -> None:
+    assert edit.end(Encoding.UTF16) == end

@@ -1,0 +1,37 @@
+"""Evaluates a likely prompt before anybody asks, on a machine that has nothing else to do. Must not know prompts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+
+from backends.base import BackendError
+
+
+class Warmer:
+    """One evaluation at a time: the newest is the likeliest, and a request ends it at once."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        self.stop()
+        self._task = asyncio.create_task(_quietly(work))
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def aclose(self) -> None:
+        task = self._task
+        self.stop()
+        if task is not None:
+            await asyncio.wait({task})
+
+
+async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+    with suppress(BackendError):  # the first request says the same
+        await work
