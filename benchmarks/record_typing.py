@@ -26,7 +26,7 @@ from lsp_server.bench.recording import BACKSPACE
 
 ROOT = Path(__file__).resolve().parent.parent
 LARGEST_BYTES = 300_000  # of the whole recording
-LARGEST_FILE, SMALL_FILE = 18_000, 6_000  # characters; where all files are small, prompts are
+LARGEST_FILE, SMALL_FILE = 18_000, 11_000  # characters; where all files are small, prompts are
 TYPED = (150, 1200)  # characters of a commit that are typed
 FILES = 3  # that a commit may change
 WRONG_KEY, TAKEN = 0.015, 0.05  # per character; per beginning of a word

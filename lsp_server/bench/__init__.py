@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Mapping
 
 BENCHES: Mapping[str, str] = {
+    "engine": "lsp_server.bench.engine",
     "infill": "lsp_server.bench.infill",
 }
 

@@ -86,13 +86,13 @@ def test_commits_become_sessions(tmp_path: Path) -> None:
     git("init", "-q")
     for number in range(2):
         for name in ("a.py", "b.py", "c.txt"):
-            (tmp_path / name).write_text("kept = 0\n" * 1000 + f"first = {number}\n" * (1 + 10 * number))
+            (tmp_path / name).write_text("kept = 0\n" * 1500 + f"first = {number}\n" * (1 + 10 * number))
         git("add", ".")
         git("commit", "-q", "-m", "x")
     sessions = record_typing.record(tmp_path, 5, random.Random(1))
     assert [set(session["files"]) for session in sessions] == [{"a.py", "b.py"}]
     made = Session(sessions[0]["files"], tuple(recording.run_of(run) for run in sessions[0]["runs"]))
-    assert replay(made) == dict.fromkeys(("a.py", "b.py"), "kept = 0\n" * 1000 + "first = 1\n" * 11)
+    assert replay(made) == dict.fromkeys(("a.py", "b.py"), "kept = 0\n" * 1500 + "first = 1\n" * 11)
 
 
 def test_the_shipped_recording_has_what_it_is_for() -> None:

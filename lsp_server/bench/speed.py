@@ -1,0 +1,170 @@
+"""Times of a local backend beside llama.cpp alone, in turns within one run. Knows no settings and no table.
+
+The backend is asked as the engine asks it; `bare` is `benchmarks/bare_llama.py` with the same model, threads and
+environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from backends.base import Backend, BackendRequest, Delta, Piece, RawPrompt
+from lsp_server.bench.children import Child, LeftOutError
+from lsp_server.bench.figures import Figure
+
+LONG_ANSWER = "def count():\n    return [1, 2, 3,"  # goes on like this for as long as it may
+DECODED, LEAST_DECODED = 128, 32  # tokens
+PROMPT_CHARACTERS = 7_800  # about 2,000 tokens of code
+KEYS = 24
+DECODE_BAR, PROMPT_BAR, KEYSTROKE_BAR = 0.98, 1.05, 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Seconds from the question. `generated` counts tokens up to the first and to the last text."""
+
+    first: float
+    last: float
+    generated: tuple[int, int]
+
+    @property
+    def per_second(self) -> float:
+        tokens = self.generated[1] - self.generated[0]
+        if tokens < LEAST_DECODED:
+            raise LeftOutError(f"the model wrote {tokens} tokens only")
+        return tokens / (self.last - self.first)
+
+
+def ask(backend: Backend, text: str, max_tokens: int) -> AsyncGenerator[Delta, None]:
+    return backend.stream(BackendRequest(RawPrompt((Piece(text),)), max_tokens))
+
+
+async def answer(backend: Backend, text: str, max_tokens: int) -> Answer:
+    began = time.perf_counter()
+    first = last = 0.0
+    counts: list[int] = []
+    async with aclosing(ask(backend, text, max_tokens)) as deltas:
+        async for delta in deltas:
+            if delta.text or not counts:
+                last = time.perf_counter() - began
+                first = first or last
+                counts.append(delta.usage.generated_tokens or 0 if delta.usage else 0)
+    return Answer(first, last, (counts[0], counts[-1]))
+
+
+async def decode(backend: Backend, bare: Child, rounds: int) -> list[Figure]:
+    async def ours() -> float:
+        return (await answer(backend, LONG_ANSWER, DECODED)).per_second
+
+    async def theirs() -> float:
+        found = await bare.ask("decode", text=LONG_ANSWER, count=DECODED)
+        return float(found["tokens"] / found["seconds"])
+
+    a, b = await in_turns(rounds, ours, theirs)
+    note = f"{statistics.median(a):.0f} to {statistics.median(b):.0f} tokens/s"
+    return [Figure("decoding, ours to llama.cpp's", _ratio(a, b), "×", DECODE_BAR, at_least=True, note=note)]
+
+
+async def cold_prompt(backend: Backend, bare: Child, rounds: int, source: str) -> list[Figure]:
+    numbers = iter(range(2 * rounds + 2))
+
+    def fresh() -> str:
+        """Nothing of it was evaluated before: it differs from its beginning."""
+        return f"# {next(numbers)} {random.random()}\n{source[:PROMPT_CHARACTERS]}"
+
+    tokens = 0
+
+    async def ours() -> float:
+        return (await answer(backend, fresh(), 1)).first
+
+    async def theirs() -> float:
+        nonlocal tokens
+        found = await bare.ask("prompt", text=fresh())
+        tokens = found["tokens"]
+        return float(found["seconds"])
+
+    a, b = await in_turns(rounds, ours, theirs)
+    note = f"{statistics.median(a):.2f} to {statistics.median(b):.2f} s for {tokens} tokens"
+    return [Figure("cold prompt to first token", _ratio(a, b), "×", PROMPT_BAR, note=note)]
+
+
+async def keystroke(backend: Backend, bare: Child, source: str, keys: int = KEYS) -> list[Figure]:
+    """Real code typed at the end of a long prompt. The measure: a decode step, and the tokens that are new."""
+    ratios, times = [], []
+    await answer(backend, source[:PROMPT_CHARACTERS], 1)
+    for length in range(PROMPT_CHARACTERS + 1, PROMPT_CHARACTERS + 1 + keys):
+        found = await bare.ask("keystroke", before=source[: length - 1], after=source[:length])
+        taken = (await answer(backend, source[:length], 1)).first
+        ratios.append(taken / (found["evaluate_s"] + found["step_s"]))
+        times.append(taken * 1e3)
+    note = f"{statistics.median(times):.1f} ms to first token, {keys} keys behind {found['tokens']} tokens"
+    return [Figure("first token after a key", statistics.median(ratios), "×", KEYSTROKE_BAR, note=note)]
+
+
+async def cancelled(backend: Backend, rounds: int, source: str) -> list[Figure]:
+    """From a cancel to the answer to the next question, less what that answer takes of an idle engine."""
+    await answer(backend, "x = 1", 1)
+    idle = statistics.median([(await answer(backend, "x = 1", 1)).first for _ in range(rounds)])
+    cold = (await answer(backend, f"# {random.random()}\n{source[:PROMPT_CHARACTERS]}", 1)).first
+
+    async def prompt() -> float:
+        text = f"# {random.random()}\n{source[:PROMPT_CHARACTERS]}"
+        return await _next_answer(backend, text, wait_for_text=False, within_s=cold * 0.8)
+
+    async def decoding() -> float:
+        return await _next_answer(backend, LONG_ANSWER, wait_for_text=True, within_s=0.1)
+
+    in_prompt, in_decode = await in_turns(rounds, prompt, decoding)
+    return [
+        Figure(f"cancel to idle, {name}", statistics.median(taken) * 1e3, "ms", note=f"{max(taken) * 1e3:.1f} at most")
+        for name, taken in (
+            ("in the prompt", [max(0.0, each - idle) for each in in_prompt]),
+            ("while decoding", [max(0.0, each - idle) for each in in_decode]),
+        )
+    ]
+
+
+async def _next_answer(backend: Backend, text: str, *, wait_for_text: bool, within_s: float) -> float:
+    """Seconds from the cancel, at a random moment, to the next answer."""
+    begun = asyncio.Event()
+
+    async def consume() -> None:
+        async with aclosing(ask(backend, text, 1000)) as deltas:
+            async for _ in deltas:
+                begun.set()
+
+    task = asyncio.create_task(consume())
+    if wait_for_text:
+        await begun.wait()
+    await asyncio.wait({task}, timeout=random.random() * within_s)
+    began = time.perf_counter()
+    task.cancel()
+    await asyncio.wait({task})
+    await answer(backend, "x = 1", 1)
+    return time.perf_counter() - began
+
+
+async def in_turns(
+    rounds: int, ours: Callable[[], Awaitable[float]], theirs: Callable[[], Awaitable[float]]
+) -> tuple[list[float], list[float]]:
+    """Measure both in each round, the first of a round second in the next. A round before them is not counted."""
+    await ours(), await theirs()
+    a, b = [], []
+    for number in range(rounds):
+        if number % 2:
+            b.append(await theirs())
+            a.append(await ours())
+        else:
+            a.append(await ours())
+            b.append(await theirs())
+    return a, b
+
+
+def _ratio(a: list[float], b: list[float]) -> float:
+    return statistics.median(x / y for x, y in zip(a, b, strict=True))
