@@ -12,6 +12,7 @@ WORKING = (
     300_000_000  # beside weights and cache, bytes: 80 MB measured with the embedded model, more for large vocabularies
 )
 CONTEXT_TOKENS = 4096  # what memory is given for, tokens; the default of the setting `context_tokens`
+OTHERS = 1 << 29  # cache for other documents, bytes at most; what backends/llama_worker/context.py asks for
 SHARE_OF_MEMORY = 0.5  # an editor, a browser and other language servers need the rest
 SHARE_OF_GPU = 0.9
 CORES_FOR_1B = 8  # from that many physical cores on a CPU keeps up with 1.5 billion parameters
@@ -29,10 +30,13 @@ class Model:
     licence: str
     family: str  # of completion/prompt/families.py, which guesses the same from `name`
     infills: bool = True
+    context: int = CONTEXT_TOKENS  # tokens at most, where that is less than is asked for
 
-    def memory(self, context_tokens: int = CONTEXT_TOKENS) -> int:
+    @property
+    def memory(self) -> int:
         """What it takes to run, bytes."""
-        return self.size + self.cache * context_tokens + WORKING
+        own = self.cache * min(CONTEXT_TOKENS, self.context)
+        return self.size + own + min(own, OTHERS) + WORKING
 
 
 EMBEDDED = Model(
@@ -119,6 +123,7 @@ MODELS: tuple[Model, ...] = (
         327_680,
         "Apache-2.0",
         "granite-code",
+        context=2048,
     ),
     Model(
         "mellum-4b",
@@ -150,9 +155,9 @@ class Machine:
 def recommend(machine: Machine) -> Model:
     """The largest model that is fast enough here and leaves room for other programs. The embedded one if none is."""
     for name in _ON_GPU:
-        if BY_NAME[name].memory() <= machine.gpu_memory * SHARE_OF_GPU:
+        if BY_NAME[name].memory <= machine.gpu_memory * SHARE_OF_GPU:
             return BY_NAME[name]
     for name in _ON_CPU if machine.cores >= CORES_FOR_1B else _ON_CPU[1:]:
-        if BY_NAME[name].memory() <= machine.memory * SHARE_OF_MEMORY:
+        if BY_NAME[name].memory <= machine.memory * SHARE_OF_MEMORY:
             return BY_NAME[name]
     return EMBEDDED

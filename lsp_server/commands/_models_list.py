@@ -44,7 +44,7 @@ def as_text(machine: Machine, best: Model, here: Mapping[str, str], others: Mapp
 
 def _row(model: Model, here: Mapping[str, str]) -> tuple[str, ...]:
     infills, is_here = ("yes" if each else "no" for each in (model.infills, model.name in here))
-    return (model.name, _gb(model.size), _gb(model.memory()), infills, is_here, model.family, model.licence)
+    return (model.name, _gb(model.size), _gb(model.memory), infills, is_here, model.family, model.licence)
 
 
 def _gb(size: int) -> str:
@@ -58,7 +58,7 @@ def as_json(machine: Machine, best: Model, here: Mapping[str, str], others: Mapp
             "repo": model.repo or None,
             "file": model.file,
             "size_bytes": model.size,
-            "memory_bytes": model.memory(),
+            "memory_bytes": model.memory,
             "licence": model.licence,
             "family": model.family,
             "infills": model.infills,

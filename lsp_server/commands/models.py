@@ -19,6 +19,8 @@ from lsp_server.commands._models_progress import Progress
 from lsp_server.commands._terminal import Terminal, note, tell
 from lsp_server.settings import LOCAL_DEFAULTS, load
 
+_KIND = LOCAL_DEFAULTS["kind"]
+
 
 def list_command(arguments: argparse.Namespace) -> int:
     """Print the known models, which of them are here, and the one that suits this machine."""
@@ -52,9 +54,6 @@ def pull_command(arguments: argparse.Namespace) -> int:
         note(f'{"already here" if already else "done"}. To use it: kind = "{_KIND}" and model = "{reference}".')
         Terminal(out).result(str(path))
     return cli.DONE
-
-
-_KIND = LOCAL_DEFAULTS["kind"]
 
 
 def path_command(arguments: argparse.Namespace) -> int:

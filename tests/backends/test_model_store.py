@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from backends.model_store import Reference, hub_folder, reference_of
-from backends.model_table import EMBEDDED, MODELS, Machine, recommend
+from backends.model_table import EMBEDDED, MODELS, OTHERS, Machine, recommend
+from tests.llama_child import needs_llama
 from tests.services.hub import Fault, Hub
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -116,6 +117,12 @@ class TestRecommended:
     )
     def test_by_memory_and_speed(self, machine: Machine, expected: str) -> None:
         assert recommend(machine).name == expected
+
+    @needs_llama
+    def test_the_engine_takes_no_more_cache_than_is_counted(self) -> None:
+        from backends.llama_worker.context import EXTRA_BYTES
+
+        assert EXTRA_BYTES == OTHERS
 
     def test_what_is_recommended_may_be_used_at_work(self) -> None:
         machines = [Machine(m * GB, c, g * GB) for m in (1, 8, 64) for c in (2, 16) for g in (0, 2, 4, 80)]

@@ -46,7 +46,7 @@ class TestList:
         assert head.split() == ["name", "size", "memory", "infills", "here", "family", "licence"]
         assert [row.split()[0] for row in rows] == [model.name for model in MODELS]
         columns = {row.split()[0]: row.split() for row in rows}
-        assert columns[TABLE.name][1:] == ["1.6", "GB", "2.1", "GB", "yes", "yes", "qwen2.5-coder", "Apache-2.0"]
+        assert columns[TABLE.name][1:] == ["1.6", "GB", "2.2", "GB", "yes", "yes", "qwen2.5-coder", "Apache-2.0"]
         assert columns["starcoder2-3b"][6] == "no"
         recommended = done.stdout.split("Recommended: ")[1].split()[0]
         assert recommended in BY_NAME
@@ -65,7 +65,7 @@ class TestList:
             "repo": TABLE.repo,
             "file": TABLE.file,
             "size_bytes": TABLE.size,
-            "memory_bytes": TABLE.memory(),
+            "memory_bytes": TABLE.memory,
             "licence": TABLE.licence,
             "family": TABLE.family,
             "infills": True,
