@@ -24,7 +24,7 @@ DONE, NO_SUGGESTION, USAGE, BACKEND_FAILURE, INTERRUPTED = 0, 1, 2, 3, 130
 _EXIT_CODES = """\
 exit codes:
   0    done
-  1    no suggestion, as there is none to make; models path: it is not here; serve: the editor went away without saying so
+  1    no suggestion, as there is none to make; models path: not here; serve: the editor went away without saying so
   2    the usage or the settings are wrong, or the result could not be written
   3    the service or the local model failed; models pull: it could not be had
   130  interrupted
