@@ -55,10 +55,12 @@ class RawPrompt:
 
     Kept in pieces so that a backend with its own tokenizer maps special pieces to ids and tokenises the rest literally.
     Services that take a string send `text`; special tokens inside plain pieces have been made harmless by then (unless
-    `Capabilities.literal_text`).
+    `Capabilities.literal_text`). `suffix` follows the hole and stands nowhere in the pieces: a backend may choose among
+    several continuations by it.
     """
 
     pieces: tuple[Piece, ...]
+    suffix: str = ""
 
     @property
     def text(self) -> str:
@@ -109,7 +111,9 @@ class BackendRequest:
     engine cuts there itself too, so a backend that cannot send all of them sends the first ones it has room for.
     `explicit`: the user asked for it by hand; a backend that is left alone for a while is tried all the same.
     `sampling` wins over the backend's own `parameters`, which win over `temperature`. A temperature that was said is
-    in both, for backends that know nothing of `sampling`.
+    in both, for backends that know nothing of `sampling`. `first_line`: nothing after the first line end behind text is
+    of use. `candidates` > 1: several different answers, where the backend writes them side by side for little more than
+    one (`Delta.index`); others write one.
     """
 
     prompt: Prompt
@@ -118,6 +122,8 @@ class BackendRequest:
     stop: tuple[str, ...] = ()
     explicit: bool = False
     sampling: Sampling = Sampling()
+    first_line: bool = False
+    candidates: int = 1
 
 
 class Finish(enum.Enum):
@@ -136,11 +142,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The next part of the answer. `text` may be empty. Exactly one delta, the last, has `finish`."""
+    """The next part of an answer: of the first one, unless several were asked for. `text` may be empty.
+
+    Exactly one delta, the last, has `finish`.
+    """
 
     text: str
     finish: Finish | None = None
     usage: Usage | None = None
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)

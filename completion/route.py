@@ -161,6 +161,7 @@ def _request(built: Built, plan: Plan, asked: Asked) -> BackendRequest:
         asked.settings.temperature,
         built.stops,
         explicit=asked.context.trigger is Trigger.INVOKED,
+        first_line=not plan.block,
     )
 
 

@@ -130,7 +130,8 @@ def _raw(material: Material, family: Family) -> tuple[Prompt, str]:
         "mode": "BLOCK" if material.block else "LINE",
     }
     pieces = render(family.fim or "{prefix}", family.specials, filler)
-    return RawPrompt(_merged((*(() if family.files_in_prefix else before), *pieces))), stop
+    suffix = "" if family.fim else material.suffix
+    return RawPrompt(_merged((*(() if family.files_in_prefix else before), *pieces)), suffix), stop
 
 
 def _files(material: Material, family: Family) -> Iterator[Piece]:
