@@ -14,7 +14,9 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -42,6 +44,15 @@ class Place:
         return []
 
 
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """`process` is there if this connection had it started; it may still be another one's that was met."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    process: subprocess.Popen[bytes] | None = None
+
+
 def place(parts: Sequence[object], folder: Path | None = None) -> Place | None:
     """The place of the worker that `parts` describe; None where workers cannot be shared.
 
@@ -52,7 +63,8 @@ def place(parts: Sequence[object], folder: Path | None = None) -> Place | None:
     own = (sys.executable, *_code(), *parts)
     key = hashlib.sha256("\0".join(map(str, own)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     try:
-        folder = folder or Path(os.environ.get("MIDFILL_RUNTIME_DIR") or platformdirs.user_runtime_path("midfill"))
+        with warnings.catch_warnings(action="ignore"):  # an unsafe folder is not used
+            folder = folder or platformdirs.user_runtime_path("midfill")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
     except OSError:
@@ -69,17 +81,26 @@ def _code() -> list[object]:
 
 
 async def connect(
-    where: Place, command: Sequence[str], environment: Mapping[str, str], folder: Path, limit: int
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to the worker, started if need be. `limit`: bytes of its longest line. Raises BackendError(CRASHED)."""
+    where: Place,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    limit: int,
+    check: Callable[[], None],
+) -> Connection:
+    """Connect to the worker. `limit`: bytes of its longest line. Raises BackendError(CRASHED).
+
+    If there is none it is started, after `check`, which may raise.
+    """
     with contextlib.suppress(OSError):
-        return await asyncio.open_unix_connection(where.socket, limit=limit)
+        return Connection(*await asyncio.open_unix_connection(where.socket, limit=limit))
+    check()
     process = _start(where, [*command, str(where.socket)], environment, folder)
     deadline = asyncio.get_running_loop().time() + START_S
     while asyncio.get_running_loop().time() < deadline:
         ended = process.poll() is not None
         with contextlib.suppress(OSError):
-            return await asyncio.open_unix_connection(where.socket, limit=limit)
+            return Connection(*await asyncio.open_unix_connection(where.socket, limit=limit), process)
         if ended and process.returncode != 0:
             break
         await asyncio.sleep(_PAUSE_S)

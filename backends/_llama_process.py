@@ -13,11 +13,11 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from backends._llama_link import Place, connect
+from backends._llama_link import Connection, Place, connect
 from backends.base import BackendError, ErrorKind
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +29,8 @@ _BOOT = (
 )
 _LINE_BYTES = 1 << 22  # longest line taken from the child
 _ERROR_BYTES = 1 << 12  # of stderr at once, and of its longest line
-_TRIES = 3  # connections to a shared worker
+_TRIES = 3  # connections to a shared worker before one of our own is started
+_HELLO_S = 3.0  # seconds a worker may take to say who it is
 _CLOSE_S = 1.0  # a child that has not ended by then is killed, seconds
 
 
@@ -105,13 +106,7 @@ class _Pipes:
     async def ended(self) -> tuple[str, Sequence[str]]:
         code = await self._process.wait()
         await self._error_reader
-        how = f"ended with code {code}"
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                how = f"was ended by {signal.Signals(-code).name}"
-        if code == -getattr(signal, "SIGKILL", 9):
-            how += ", perhaps because memory ran out"
-        return how, self._errors
+        return _how(code), self._errors
 
     async def _read_errors(self) -> None:
         stderr = self._process.stderr
@@ -132,10 +127,11 @@ class _Shared:
 
     running = True  # nobody tells; its silence does
 
-    def __init__(self, where: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pid: int) -> None:
+    def __init__(self, where: Place, connection: Connection, pid: int) -> None:
         self._where = where
-        self._writer = writer
-        self.reader = reader
+        self._writer = connection.writer
+        self._process = connection.process
+        self.reader = connection.reader
         self.pid = pid
 
     def write(self, line: bytes) -> None:
@@ -151,7 +147,20 @@ class _Shared:
 
     async def ended(self) -> tuple[str, Sequence[str]]:
         self.close()
-        return "has ended", self._where.last_words()
+        how = "has ended"
+        if self._process is not None and self._process.pid == self.pid:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                how = _how(await asyncio.to_thread(self._process.wait, _CLOSE_S))
+        return how, self._where.last_words()
+
+
+def _how(code: int) -> str:
+    """How a process with this exit code ended."""
+    how = f"ended with code {code}"
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            how = f"was ended by {signal.Signals(-code).name}"
+    return f"{how}, perhaps because memory ran out" if code == -getattr(signal, "SIGKILL", 9) else how
 
 
 class LlamaProcess:
@@ -167,9 +176,15 @@ class LlamaProcess:
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, where: Place | None = None) -> LlamaProcess:
-        """A child of our own, or the worker that is met at `where`. Raises BackendError(CRASHED) if none can be had."""
-        return cls(await _own_child() if where is None else await _shared_worker(where))
+    async def start(cls, where: Place | None = None, check: Callable[[], None] = lambda: None) -> LlamaProcess:
+        """A child of our own, or the worker that is met at `where`.
+
+        `check` is called before a process is started, and may raise. Raises BackendError(CRASHED) if none can be had.
+        """
+        if where is not None:
+            return cls(await _shared_worker(where, check))
+        check()
+        return cls(await _own_child())
 
     @property
     def pid(self) -> int:
@@ -259,11 +274,14 @@ async def _own_child() -> _Pipes:
     return _Pipes(process)
 
 
-async def _shared_worker(where: Place) -> _Shared:
+async def _shared_worker(where: Place, check: Callable[[], None]) -> _Pipes | _Shared:
     for _ in range(_TRIES):
-        reader, writer = await connect(where, command(), environment(), _ROOT, _LINE_BYTES)
+        connection = await connect(where, command(), environment(), _ROOT, _LINE_BYTES, check)
         with contextlib.suppress(OSError, ValueError):
-            if line := await reader.readline():
-                return _Shared(where, reader, writer, json.loads(line)["pid"])
-        writer.close()  # it was just about to end
-    raise BackendError(ErrorKind.CRASHED, "The local model's process ends as soon as it is asked.")
+            async with asyncio.timeout(_HELLO_S):
+                line = await connection.reader.readline()
+            if line:
+                return _Shared(where, connection, json.loads(line)["pid"])
+        connection.writer.close()  # it was just about to end, or hangs
+    check()
+    return await _own_child()

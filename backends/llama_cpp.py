@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from backends._llama_link import place
 from backends._llama_process import LlamaProcess, Question
 from backends._model_file import check_memory, model_file, model_name, model_place, physical_cores
 from backends.base import (
@@ -111,16 +112,20 @@ class LlamaCppBackend:
         path = model_file(self._settings)
         if self._refused is not None and self._refused[0] == _identity(str(path)):
             raise self._refused[1]
-        if self._settings.gpu_layers == 0:
-            check_memory(path, self._shown)
-        process = await LlamaProcess.start()
+
+        def check() -> None:
+            if self._settings.gpu_layers == 0:
+                check_memory(path, self._shown)
+
+        sizes = self._sizes()
+        # All who want the same model in the same way share a worker, whatever the backend is called.
+        process = await LlamaProcess.start(place([_identity(str(path.resolve())), *sizes.values()]), check)
         loaded = False
         try:
             await self._load(process, path)
             loaded = True
         finally:
             if not loaded:
-                process.kill()
                 await process.aclose()
         return process
 
@@ -131,9 +136,8 @@ class LlamaCppBackend:
         question = process.ask(
             "load",
             path=str(path),
-            context_tokens=self._settings.context_tokens,
-            threads=self._settings.threads or physical_cores(),
-            gpu_layers=self._settings.gpu_layers,
+            idle_unload_s=self._settings.idle_unload_s,
+            **self._sizes(),
         )
         try:
             while "done" not in (reply := await question.next()):
@@ -150,6 +154,15 @@ class LlamaCppBackend:
             context_tokens=reply["context_tokens"],
             remote=False,
         )
+
+    def _sizes(self) -> dict[str, int]:
+        """What the memory and the speed of the worker depend on."""
+        settings = self._settings
+        return {
+            "context_tokens": settings.context_tokens,
+            "threads": settings.threads or physical_cores(),
+            "gpu_layers": settings.gpu_layers,
+        }
 
     def _load_error(self, error: BackendError, path: Path) -> BackendError:
         if error.kind is not ErrorKind.BAD_MODEL:

@@ -41,3 +41,4 @@ class BackendSettings:
     context_tokens: int = 4096  # n_ctx
     threads: int = 0  # 0: one per physical core
     gpu_layers: int = 0  # -1: all
+    idle_unload_s: float = 1800.0  # after so long without a request the model leaves memory; 0: never

@@ -247,6 +247,7 @@ BACKEND: Mapping[str, Rule] = {
     "context_tokens": Rule("int", "`llama-cpp`: prompt and answer together, tokens", 256, 1048576),
     "threads": Rule("int", "`llama-cpp`: 0 means one per physical core", 0, 256),
     "gpu_layers": Rule("int", "`llama-cpp`: layers on the GPU, -1 for all", -1, 1000),
+    "idle_unload_s": Rule("float", "`llama-cpp`: s without requests until the model is unloaded; 0: never", 0, 604800),
 }
 
 GATEWAY: Mapping[str, Rule] = {

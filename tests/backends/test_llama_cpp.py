@@ -369,7 +369,7 @@ class TestCrash:
                 break
         _, last = await answer(backend, BackendRequest(RawPrompt((Piece("ab"),)), 2))
         assert last.finish is Finish.LENGTH
-        assert not hanging.is_running()
+        await asyncio.to_thread(hanging.wait, 30)
 
 
 @needs_llama
@@ -384,7 +384,7 @@ class TestClose:
         assert backend.pid is not None
         child = psutil.Process(backend.pid)
         await backend.aclose()
-        assert not child.is_running()
+        await asyncio.to_thread(child.wait, 30)
         assert (await failure(task)).kind is ErrorKind.CRASHED
         await backend.aclose()
         assert "shut down" in (await failure(answer(backend))).message
