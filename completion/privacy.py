@@ -16,22 +16,23 @@ _FILLER = "x"
 _KEY_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
 _KEY_END = r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
 
-# The shapes services document for their keys, each after a text without which it cannot occur. Group 1 is blanked.
+# The shapes services document for their keys, each after a text without which it cannot occur. Group 1 is blanked. None
+# looks far ahead or back without matching: the time for a text grows with its length alone, whatever it holds.
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("PRIVATE KEY", re.compile(rf"{_KEY_BEGIN}((?s:.*?))(?:{_KEY_END}|\Z)")),
     ("IA", re.compile(r"\b(A[KS]IA[0-9A-Z]{16})\b")),
     ("gh", re.compile(r"\b(gh[pousr]_[A-Za-z0-9]{30,})")),
     ("github_pat_", re.compile(r"\b(github_pat_[A-Za-z0-9_]{30,})")),
-    ("sk-", re.compile(r"\b(sk-(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{20,})")),
+    ("sk-", re.compile(r"\b(sk-(?=[A-Za-z0-9_-]{0,100}[0-9])[A-Za-z0-9_-]{20,})")),
     ("xox", re.compile(r"\b(xox[abeoprs]-[A-Za-z0-9-]{10,})")),
-    ("eyJ", re.compile(r"\b(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)")),
+    ("eyJ", re.compile(r"\b(eyJ[A-Za-z0-9_-]{8,1000}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*)")),
 )
 
 # A name that says what it holds, then a text. The closing quote may be missing, as the user is typing it; `: str` is a
 # type. The names are looked for by themselves first, which is much quicker.
 _NAMES = ("password", "passwd", "secret", "token", "api_key", "api-key", "apikey")
 _NAMED = re.compile(
-    rf"(?:{'|'.join(_NAMES)})[\w-]*[\"']?(?:[ \t]*:[ \t]*\w+)?[ \t]*(?:=>|:=|[:=])[ \t]*[a-z]{{0,2}}"
+    rf"(?:{'|'.join(_NAMES)})[\w-]{{0,64}}+[\"']?(?:[ \t]*:[ \t]*\w++)?[ \t]*(?:=>|:=|[:=])[ \t]*[a-z]{{0,2}}"
     r"(?:\"([^\"\n\r]{12,})|'([^'\n\r]{12,}))",
     re.IGNORECASE,
 )
@@ -47,11 +48,13 @@ def redact(text: str) -> str:
     for needed, shape in _SHAPES:
         if needed in text:
             text = shape.sub(_blank, text)
-    for at in _places(text):
-        named = _NAMED.match(text, at)
+    parts, end = [], 0
+    for at in sorted(_places(text)):
+        named = _NAMED.match(text, at) if at >= end else None
         if named:
-            text = text[:at] + _blank(named) + text[named.end() :]
-    return text
+            parts += (text[end:at], _blank(named))
+            end = named.end()
+    return "".join((*parts, text[end:]))
 
 
 def _places(text: str) -> list[int]:

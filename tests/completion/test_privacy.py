@@ -145,3 +145,12 @@ def test_ignored_by_default(name: str) -> None:
     ignored = Ignored(PrivacySettings().ignore)
     assert ignored(document(f"sub/{name}"))
     assert not ignored(document(f"sub/{name}.py")) or name.startswith((".env", "id_"))
+
+
+@pytest.mark.timeout(60)  # hours, if the time grew with the square of the length
+@pytest.mark.parametrize(
+    "part", ["sk-", "password", "-eyJ", "-eyJabcdefgh", "-eyJabcdefgh.eyJabcdefgh", "token: ", 'token="aaaaaaaaaaaa" ']
+)
+def test_text_made_to_be_slow_is_not(part: str) -> None:
+    text = part * (400_000 // len(part))
+    assert len(redact(text)) == len(text)
