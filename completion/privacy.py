@@ -48,7 +48,8 @@ def redact(text: str) -> str:
     for needed, shape in _SHAPES:
         if needed in text:
             text = shape.sub(_blank, text)
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for at in sorted(_places(text)):
         named = _NAMED.match(text, at) if at >= end else None
         if named:
