@@ -19,6 +19,7 @@ from lsp_server.gateway.endpoint import Endpoint, Services, json_response, refus
 from lsp_server.gateway.refusal import Refusal
 
 HEALTH_PATH = "/health"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ def application(services: Services) -> ASGIApp:
         ],
         exception_handlers={HTTPException: _http_error},
     )
+    app.router.redirect_slashes = False  # they would lead to whatever host the request names
     return _Logged(app, frozenset((*routes, openai.MODELS_PATH, HEALTH_PATH)))
 
 
@@ -59,7 +61,7 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 
 class _Logged:
-    """One line per request: never a query, a header or a body, and of unknown paths not even the path."""
+    """One line per request: never a query, a header or a body, nor a path or method that is not known."""
 
     def __init__(self, app: ASGIApp, known: frozenset[str]) -> None:
         self._app = app
@@ -78,5 +80,6 @@ class _Logged:
             await self._app(scope, receive, noted)
         finally:
             path = scope["path"] if scope["path"] in self._known else "(unknown path)"
+            method = scope["method"] if scope["method"] in _METHODS else "(unknown method)"
             took_ms = (time.perf_counter() - begun) * 1000
-            _log.info("%s %s %s %.0f ms", scope["method"], path, status or "(no answer)", took_ms)
+            _log.info("%s %s %s %.0f ms", method, path, status or "(no answer)", took_ms)

@@ -12,8 +12,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from types import FrameType
+from typing import cast
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from backends.base import Backend, BackendError, ErrorKind, Observer
 from backends.keys import Key
@@ -23,6 +25,7 @@ from lsp_server.gateway.endpoint import Services
 from lsp_server.gateway.keys import KeyCheck
 from lsp_server.settings import Settings
 
+HEAD_S = 30.0  # within which the head of a request must have come, from the connection or its first byte, seconds
 GRACE_S = 5  # answers being written may end within this time after a signal, seconds
 _BACKLOG = 128
 _HOPELESS = frozenset({ErrorKind.SETTINGS, ErrorKind.MODEL_NOT_FOUND, ErrorKind.BAD_MODEL})  # until settings change
@@ -68,6 +71,7 @@ async def serve(
         services = Services(desk, KeyCheck(key), settings.gateway.max_body_kb * 1024)
         config = uvicorn.Config(
             application(services),
+            http=Protocol,
             log_config=None,
             access_log=False,  # it would show queries
             lifespan="off",
@@ -96,6 +100,30 @@ async def _failure(backend: Backend) -> BackendError | None:
     except BackendError as error:
         return error
     return None
+
+
+class Protocol(H11Protocol):
+    """HTTP/1.1 by h11, which limits the head of a request to 64 KiB, and in time: uvicorn waits for one for ever."""
+
+    _too_late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))
+        self._too_late = self.loop.call_later(HEAD_S, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        awaited = self.cycle is None or self.cycle.response_complete
+        if not awaited and self._too_late is not None:
+            self._too_late.cancel()
+            self._too_late = None
+        elif awaited and self._too_late is None:  # part of the next head
+            self._too_late = self.loop.call_later(HEAD_S, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._too_late is not None:
+            self._too_late.cancel()
 
 
 class _Server(uvicorn.Server):

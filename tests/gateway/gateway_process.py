@@ -21,7 +21,7 @@ from lsp_server.gateway.app import application
 from lsp_server.gateway.desk import Desk
 from lsp_server.gateway.endpoint import Services
 from lsp_server.gateway.keys import KeyCheck
-from lsp_server.gateway.serving import listen
+from lsp_server.gateway.serving import Protocol, listen
 from lsp_server.settings import Settings
 from tests.lsp_server.commandline import environment
 
@@ -107,7 +107,12 @@ async def in_process(
     desk = Desk(backends, settings, SilentObserver())
     services = Services(desk, KeyCheck(key), settings.gateway.max_body_kb * 1024, ping_s)
     config = uvicorn.Config(
-        application(services), log_level="critical", lifespan="off", access_log=False, timeout_graceful_shutdown=1
+        application(services),
+        http=Protocol,
+        log_level="critical",
+        lifespan="off",
+        access_log=False,
+        timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
     with listen("127.0.0.1", 0) as listening:
