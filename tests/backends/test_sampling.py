@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from backends._qianfan_wire import sampling_v1
 from backends.base import BackendRequest, Sampling
 from tests.backends.asking import chat, infill, raw, text
 from tests.backends.contract import Bench, kinds
@@ -109,3 +110,11 @@ def test_only_what_was_said_is_named() -> None:
 
 def test_every_kind_is_tried() -> None:
     assert {kind for kind, *_ in CASES} == set(kinds())
+
+
+def test_qianfan_v1_within_its_ranges() -> None:
+    said = {"temperature": 0.5, "top_p": 0.9, "penalty_score": 1.5}
+    assert sampling_v1(ALL, chats=False) == {**said, "top_k": 7}
+    assert sampling_v1(ALL, chats=True) == said
+    edges = Sampling(temperature=2.0, top_p=0.0, repetition_penalty=0.5)
+    assert sampling_v1(edges, chats=True) == {"temperature": 1.0, "top_p": 0.01, "penalty_score": 1.0}
