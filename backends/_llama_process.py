@@ -170,6 +170,9 @@ class LlamaProcess:
         self._link = link
         self._number = 0
         self._question: Question | None = None
+        self.left = (
+            False  # it said goodbye, having had nothing to do for long: what was asked meanwhile is to be asked again
+        )
         self._end: tuple[str, Sequence[str]] = ("is not running", ())
         self.idle = asyncio.Event()
         self.idle.set()
@@ -192,7 +195,7 @@ class LlamaProcess:
 
     @property
     def alive(self) -> bool:
-        return not self._reader.done() and self._link.running
+        return not self._reader.done() and self._link.running and not self.left
 
     def ask(self, operation: str, **fields: Any) -> Question:
         """Send a request. The child must be idle."""
@@ -228,6 +231,7 @@ class LlamaProcess:
 
     def _deliver(self, reply: dict[str, Any]) -> None:
         question = self._question
+        self.left = self.left or "bye" in reply
         if "done" in reply or "error" in reply:
             self.idle.set()
         if question is not None and question.number == reply["id"]:

@@ -119,15 +119,21 @@ class LlamaCppBackend:
 
         sizes = self._sizes()
         # All who want the same model in the same way share a worker, whatever the backend is called.
-        process = await LlamaProcess.start(place([_identity(str(path.resolve())), *sizes.values()]), check)
-        loaded = False
-        try:
-            await self._load(process, path)
-            loaded = True
-        finally:
-            if not loaded:
-                await process.aclose()
-        return process
+        where = place([_identity(str(path.resolve())), *sizes.values()])
+        while True:
+            process = await LlamaProcess.start(where, check)
+            loaded = False
+            try:
+                await self._load(process, path)
+                loaded = True
+            except BackendError:
+                if not process.left:
+                    raise
+            finally:
+                if not loaded:
+                    await process.aclose()
+            if loaded:
+                return process
 
     async def _load(self, process: LlamaProcess, path: Path) -> None:
         self._check_parameters()
@@ -188,14 +194,22 @@ class LlamaCppBackend:
         """
         fields = self._fields(request)
         async with self._turn:
-            process = await self._idle()
-            question = process.ask("generate", **fields)
-            try:
-                async with aclosing(self._deltas(question)) as deltas:
-                    async for delta in deltas:
-                        yield delta
-            finally:
-                question.drop()
+            begun = False
+            while True:
+                process = await self._idle()
+                question = process.ask("generate", **fields)
+                try:
+                    async with aclosing(self._deltas(question)) as deltas:
+                        async for delta in deltas:
+                            begun = True
+                            yield delta
+                except BackendError:
+                    if begun or not process.left:
+                        raise
+                else:
+                    return
+                finally:
+                    question.drop()
 
     async def _deltas(self, question: Question) -> AsyncGenerator[Delta, None]:
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -52,7 +53,7 @@ class Worker:
             self._turns.run_once(_LOOK_S if meeting or self._unload_s else None)
             lonely = meeting is not None and self._hub.lonely() > LINGER_S
             idle = 0 < self._unload_s < time.monotonic() - self._turns.idle_since
-            if (lonely or idle) and not self._turns.busy:
+            if (lonely or idle) and not self._turns.busy and self._hub.close(if_empty=not idle):
                 if meeting is not None:
                     meeting.end()
                 return
@@ -68,6 +69,10 @@ class Worker:
                 yield from self._generate(request)
         except WorkerError as error:
             request.peer.send(request.id, error=error.kind, message=str(error))
+        except (KeyError, TypeError, ValueError) as error:  # one peer's request must not end the others'
+            traceback.print_exc()  # of numbers and names only
+            message = f"the worker could not read the request ({type(error).__name__})"
+            request.peer.send(request.id, error="bad-request", message=message)
 
     def _load(self, request: Request) -> None:
         message = request.message
@@ -116,6 +121,7 @@ def main(where: str = "") -> None:
         listen(hub, meeting.listener)
     else:
         parent = Peer(os.fdopen(0, "rb", closefd=False), take_stdout())
+        hub.join(parent)
         start("parent", lambda: _serve_parent(hub, parent))
     Worker(hub).run(meeting)
     os._exit(0)  # threads wait in the system for those who are still connected

@@ -57,9 +57,15 @@ class Peer:
         with contextlib.suppress(OSError, ValueError):
             while line := self._reader.readline(LONGEST_LINE):
                 message = json.loads(line)
-                if not isinstance(message, dict):
+                if not isinstance(message, dict) or type(message.get("id")) is not int:
                     return
                 yield message
+
+    def close(self) -> None:
+        self.gone = True
+        for file in (self._reader, self._writer):
+            with contextlib.suppress(OSError):
+                file.close()
 
 
 @dataclass(slots=True)
@@ -86,6 +92,7 @@ class Hub:
         self._running: Request | None = None
         self._flag: Flag | None = None
         self._peers: set[Peer] = set()
+        self._closed = False
         self._empty_since = time.monotonic()
 
     def take(self, timeout: float | None) -> Request | None:
@@ -113,17 +120,33 @@ class Hub:
         with self._lock:
             self._running = None
 
-    def serve(self, peer: Peer) -> None:
-        """Read from `peer` until it leaves; then all it asked is cancelled."""
+    def join(self, peer: Peer) -> bool:
+        """False: too late."""
         with self._lock:
-            self._peers.add(peer)
+            if not self._closed:
+                self._peers.add(peer)
+            return not self._closed
+
+    def close(self, *, if_empty: bool) -> bool:
+        """Say goodbye to all peers, so that none takes the end for a crash. False: not empty, as it should be."""
+        with self._lock:
+            if if_empty and self._peers:
+                return False
+            self._closed = True
+            peers = tuple(self._peers)
+        for peer in peers:
+            peer.send(0, bye=True)
+        return True
+
+    def serve(self, peer: Peer) -> None:
+        """Read from `peer`, which has joined, until it leaves; then all it asked is cancelled."""
         for message in peer.lines():
             if message.get("op") == "cancel":
                 self._cancel(peer, message["id"])
             else:
                 self._requests.put(Request(peer, message))
-        peer.gone = True
         self._cancel(peer, math.inf)
+        peer.close()
         with self._lock:
             self._peers.discard(peer)
             self._empty_since = time.monotonic()
@@ -147,8 +170,12 @@ def listen(hub: Hub, listener: socket.socket) -> None:
                 with contextlib.suppress(OSError):  # Windows counts in milliseconds; there are no such sockets there
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_S, 0))
                 peer = Peer(connection.makefile("rb"), connection.makefile("wb"))
+                connection.close()  # the two files keep it
+                if not hub.join(peer):
+                    peer.close()
+                    continue
                 peer.send(0, pid=os.getpid())
-                start(f"peer-{connection.fileno()}", lambda peer=peer: hub.serve(peer))  # type: ignore[misc]
+                start("peer", lambda peer=peer: hub.serve(peer))  # type: ignore[misc]
 
     start("listener", accept)
 
