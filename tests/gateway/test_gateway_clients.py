@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from backends.ffm import FfmBackend
-from lsp_server.gateway import serving
+from lsp_server.gateway import limits, serving
 from lsp_server.gateway.settings import GatewaySettings
 from lsp_server.settings import Settings
 from tests.gateway.gateway_process import MODEL, GatewayProcess, in_process
@@ -161,6 +161,17 @@ async def test_a_head_that_does_not_come(backend: FfmBackend, monkeypatch: pytes
             assert (await client.get("/health")).status_code == 200
 
 
+@pytest.mark.parametrize("path", [INFILL, OPENAI, "/v1/code/prompt"])
+async def test_a_body_that_does_not_come(backend: FfmBackend, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setattr(limits, "BODY_S", 0.2)
+    async with in_process([backend]) as (url, desk):
+        answer = await sent(url, request("POST", path, b'{"model": "', b"")[:-3])
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"connection: close" in answer.lower()
+        assert b"did not come within 0.2 s" in answer
+        assert desk.turnstile.inside == 0
+
+
 async def test_a_request_may_take_longer_than_its_head(
     backend: FfmBackend, own_service: FfmService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,10 +205,11 @@ async def test_fifty_streams_at_a_time(backend: FfmBackend, own_service: FfmServ
                         break
         return text
 
-    limits = httpx.Limits(max_connections=None)
     async with (
         in_process([backend], settings=settings) as (url, desk),
-        httpx.AsyncClient(base_url=url, timeout=60, limits=limits, trust_env=False) as client,
+        httpx.AsyncClient(
+            base_url=url, timeout=60, limits=httpx.Limits(max_connections=None), trust_env=False
+        ) as client,
     ):
         asking = [asyncio.ensure_future(streamed(client, leaves=number % 2 == 0)) for number in range(50)]
         await own_service.until(generating=50, disconnected=25)
