@@ -37,8 +37,9 @@ from backends.base import (
 )
 from backends.settings import BackendSettings
 
-# What `parameters` may hold. `heal` = false leaves prompts as they end: for measuring what healing gives.
-PARAMETERS = ("heal", "seed", "top_k", "top_p")
+# What `parameters` may hold. `judge`: whether of several answers the one that fits what follows the hole is taken; left
+# out, where this machine is fast enough. `heal` = false leaves prompts as they end: for measuring.
+PARAMETERS = ("heal", "judge", "seed", "top_k", "top_p")
 IDLE_S = 10.0  # a child that has not stopped computing this long after a cancel hangs, and is killed; seconds
 _PROBE_TOKENS = 32
 _BEFORE_LOAD = Capabilities(frozenset({Shape.RAW}), literal_text=True, remote=False)
@@ -159,6 +160,7 @@ class LlamaCppBackend:
             extra_files=reply["extra_files"],
             context_tokens=reply["context_tokens"],
             remote=False,
+            warms=True,
         )
 
     def _sizes(self) -> dict[str, int]:
@@ -232,7 +234,7 @@ class LlamaCppBackend:
                 yield Delta("", Finish(reply["done"]), _usage(reply))
                 return
             written = True
-            yield Delta(reply["text"], usage=_usage(reply))
+            yield Delta(reply["text"], usage=_usage(reply), index=reply["index"])
 
     async def _idle(self) -> LlamaProcess:
         """The child, started if need be, and done with what was cancelled before. A hanging one is replaced."""
@@ -252,6 +254,8 @@ class LlamaCppBackend:
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "stop": list(request.stop),
+            "first_line": request.first_line,
+            "candidates": request.candidates,
             "parameters": parameters,
         }
 
@@ -273,7 +277,9 @@ class LlamaCppBackend:
                 Check("load", True, f"{loaded - began:.2f} s"),
                 Check("speed", True, f"{speed:.0f} tokens/s"),
                 Check(
-                    "infill", True, "by the model's own tokens" if infill else "no infill tokens: continues the prefix"
+                    "infill",
+                    True,
+                    "by the model's own tokens" if infill else "no infill tokens: answers that fit what follows",
                 ),
             )
         )
@@ -308,7 +314,8 @@ def _prompt_fields(prompt: Prompt) -> Mapping[str, Any]:
             "repo": prompt.repo,
             "extra": [(file.path, file.text) for file in prompt.extra],
         }
-    return {"kind": "raw", "pieces": [(piece.text, piece.special) for piece in prompt.pieces]}
+    pieces = [(piece.text, piece.special) for piece in prompt.pieces]
+    return {"kind": "raw", "pieces": pieces, "suffix": prompt.suffix}
 
 
 def _usage(reply: Mapping[str, Any]) -> Usage:

@@ -86,6 +86,7 @@ def infill(prefix: str, suffix: str, **fields: Any) -> dict[str, Any]:
     return {"kind": "infill", "prefix": prefix, "suffix": suffix, "path": None, "repo": None, "extra": [], **fields}
 
 
-def raw(*pieces: str | tuple[str, bool]) -> dict[str, Any]:
+def raw(*pieces: str | tuple[str, bool], suffix: str = "") -> dict[str, Any]:
     """Plain text, or (text, True) for a special piece."""
-    return {"kind": "raw", "pieces": [piece if isinstance(piece, tuple) else (piece, False) for piece in pieces]}
+    parts = [piece if isinstance(piece, tuple) else (piece, False) for piece in pieces]
+    return {"kind": "raw", "pieces": parts, "suffix": suffix}

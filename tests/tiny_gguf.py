@@ -35,16 +35,28 @@ def ids(fim: bool = True) -> dict[str, int]:
     return {text: index for index, text in enumerate(vocabulary(fim))}
 
 
-def scripted(path: Path, follows: Mapping[str, str], *, fim: bool = True, bos: bool = False) -> Path:
-    """`follows` maps a token as the vocabulary spells it to the next one; the end of text follows all others."""
+Follows = Mapping[str, str | Mapping[str, float]]
+
+
+def scripted(path: Path, follows: Follows, *, fim: bool = True, bos: bool = False) -> Path:
+    """`follows` maps a token as the vocabulary spells it to the next one, or to several with their weights.
+
+    The end of text follows all others. A difference of 0.1 between two weights is one of about 1.7 between logits.
+    """
     tokens = vocabulary(fim)
-    number = ids(fim)
+    embedding, output = _script(tokens, follows, EOT)
+    return _write(path, tokens, embedding, output, layers=1, scale=0.0, bos=bos)
+
+
+def _script(tokens: list[str], follows: Follows, end: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    number = {token: index for index, token in enumerate(tokens)}
     width = -(-len(tokens) // 32) * 32
     output = np.zeros((len(tokens), width), dtype=np.float32)
     for index, token in enumerate(tokens):
-        output[number[follows.get(token, EOT)], index] = 1
-    embedding = np.eye(len(tokens), width, dtype=np.float32)
-    return _write(path, tokens, embedding, output, layers=1, scale=0.0, bos=bos)
+        following = follows.get(token, end)
+        for name, weight in ({following: 1.0} if isinstance(following, str) else following).items():
+            output[number[name], index] = weight
+    return np.eye(len(tokens), width, dtype=np.float32), output
 
 
 def random(path: Path, *, fim: bool = True, width: int = 64, layers: int = 2) -> Path:
@@ -69,12 +81,7 @@ def sentence_pieces() -> list[str]:
 def sentence_piece(path: Path, follows: Mapping[str, str], *, bos: bool = True) -> Path:
     """A scripted model of such a vocabulary; `</s>` follows all that `follows` does not name."""
     tokens = sentence_pieces()
-    number = {token: index for index, token in enumerate(tokens)}
-    width = -(-len(tokens) // 32) * 32
-    output = np.zeros((len(tokens), width), dtype=np.float32)
-    for index, token in enumerate(tokens):
-        output[number[follows.get(token, "</s>")], index] = 1
-    embedding = np.eye(len(tokens), width, dtype=np.float32)
+    embedding, output = _script(tokens, follows, "</s>")
 
     def add_vocabulary(writer: gguf.GGUFWriter) -> None:
         kinds = gguf.TokenType

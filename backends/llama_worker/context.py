@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ BATCH = 256  # tokens evaluated at once; what an abort can lose. 512 is not fast
 SEQUENCES = 16  # of documents and places kept, and candidates being written, together
 WHOLE_SEQUENCES = 8  # the same of models whose state cannot be cut: each takes memory of its own
 EXTRA_BYTES = 1 << 29  # of cells beyond those that one request can fill, for the other sequences
+
+
+_TELLING = 32  # tokens of a batch by which the speed is known
 
 
 class Outcome(enum.Enum):
@@ -68,6 +72,7 @@ class Context:
         """`sizes`: context_tokens, threads, gpu_layers. Raises WorkerError."""
         self.abort = AbortFlag()
         self.aborted = 0  # batches that llama.cpp gave up in their middle
+        self.speed = 0.0  # tokens of a prompt evaluated in a second, of late
         self.library = library
         self._api = library.api
         self._model = self._load(path, progress, sizes["gpu_layers"])
@@ -128,7 +133,11 @@ class Context:
         """Evaluate what is in `batch`. Raises WorkerError."""
         if self.abort.is_set():
             return Outcome.ABORTED
+        began = time.perf_counter()
         code = self._api.llama_decode(self._context, self.batch.data)
+        if code == 0 and self.batch.data.n_tokens >= _TELLING:
+            speed = self.batch.data.n_tokens / (time.perf_counter() - began)
+            self.speed = (self.speed + speed) / 2 if self.speed else speed
         if code in (0, 1):
             return Outcome(code)
         if code == Outcome.ABORTED.value:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from backends.llama_worker.context import Context
-from backends.llama_worker.generation import Report, Texts, generate
+from backends.llama_worker.generation import Report, generate
 from backends.llama_worker.library import AbortFlag, Library
 from backends.llama_worker.sequences import Sequences
+from backends.llama_worker.writing import Texts
 
 SEND_S = 0.02  # text is told at most this often, except the first and what ends a line; seconds
 

@@ -1,21 +1,23 @@
-"""One request: evaluate what is new of the prompt, then write one or more answers side by side. Knows no protocol."""
+"""One request: evaluate what is new of the prompt, then write. Knows no protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backends.llama_worker.answer import AnswerText, Requirement
+from backends.llama_worker import judging
+from backends.llama_worker.answer import AnswerText
 from backends.llama_worker.context import Context
 from backends.llama_worker.errors import WorkerError
-from backends.llama_worker.layout import Layout, fit, infill_layout, raw_layout
-from backends.llama_worker.sampling import Logits, Sampler
+from backends.llama_worker.layout import Layout, Prompt, fit, infill_layout, raw_layout
+from backends.llama_worker.sampling import Sampler
 from backends.llama_worker.sequences import Held, Sequences
-
-Texts = Sequence[tuple[int, str]]  # answer, text
+from backends.llama_worker.writing import Texts, Writer, Writing
 
 OTHER_TEMPERATURE = 0.7  # at least, of answers beside the first: greedy ones would all be the same
+JUDGE_S = 1.0  # what judging may add to a request; seconds
+_JUDGE_ROWS = judging.ANSWERS * (judging.SEEN + 16)  # what it evaluates, in tokens
 
 
 @dataclass(slots=True)
@@ -29,42 +31,16 @@ class Report:
     finish: str = "cancelled"
 
 
-class Writer:
-    """One answer being written."""
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is the same for all of a request."""
 
-    def __init__(self, index: int, held: Held, sampler: Sampler, required: bytes, answer: AnswerText) -> None:
-        self.index = index
-        self.held = held
-        self.finish = ""
-        self.token = -1  # picked, not yet evaluated
-        self.written = 0  # tokens of the answer
-        self._sampler = sampler
-        self._requirement = Requirement(required)
-        self._answer = answer
-
-    def pick(self, context: Context, logits: Logits) -> str:
-        """Choose the next token; the text that it adds."""
-        self.token = self._choose(context, logits)
-        if context.vocabulary.ends(self.token):
-            self.finish = "stop"
-            return ""
-        piece = self._requirement.take(context.vocabulary.piece(self.token))
-        self.written += bool(piece)
-        text = self._answer.feed(piece)
-        if self._answer.stopped:
-            self.finish = "stop"
-        return text
-
-    def _choose(self, context: Context, logits: Logits) -> int:
-        if self._requirement.left:
-            allowed = context.vocabulary.table.allowed(self._requirement.left)
-            if len(allowed):
-                return self._sampler.pick(logits, allowed)
-            self._requirement.give_up()  # no token has these bytes
-        return self._sampler.pick(logits)
-
-    def close(self) -> None:
-        self._sampler.close()
+    context: Context
+    sequences: Sequences
+    request: Mapping[str, Any]
+    report: Report
+    required: bytes
+    limit: int  # tokens of one answer
 
 
 def generate(context: Context, sequences: Sequences, request: Mapping[str, Any], report: Report) -> Iterator[Texts]:
@@ -75,99 +51,107 @@ def generate(context: Context, sequences: Sequences, request: Mapping[str, Any],
     layout = _layout(context, request)
     required = layout.required
     # A prompt that fills the context leaves no room for an answer; an answer takes half of it at most.
-    limit = max(1, min(request["max_tokens"], context.size // 2))
-    room = max(1, context.size - limit - min(len(required), context.size // 4))
+    limit = max(0, min(request["max_tokens"], context.size // 2))
+    room = max(1, context.size - max(1, limit) - min(len(required), context.size // 4))
     prompt = fit(layout.segments, room)
     report.prompt = prompt.tokens
+    task = _Task(context, sequences, request, report, required, limit)
     held = sequences.take(prompt)
     report.reused = report.held = len(held.tokens)
     try:
-        steps = sequences.evaluate(held, prompt)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                report.held = len(held.tokens)
-                if not end.value:
-                    return
-                break
+        for _ in (steps := _Steps(sequences.evaluate(held, prompt))):
             report.held = len(held.tokens)
             yield ()
-        yield from _answers(context, sequences, held, request, required, limit, report)
+        if steps.result and not limit:
+            report.finish = "length"  # the prompt was all that was wanted
+        elif steps.result:
+            yield from _judged(task, held, prompt) if _judges(task) else _written(task, held)
     finally:
         report.held = len(held.tokens)
         sequences.release(held)
 
 
-def _answers(
-    context: Context,
-    sequences: Sequences,
-    held: Held,
-    request: Mapping[str, Any],
-    required: bytes,
-    limit: int,
-    report: Report,
-) -> Iterator[Texts]:
-    writers = _writers(context, sequences, held, request, required)
+class _Steps:
+    """Iterates over a generator and keeps what it returns."""
+
+    def __init__(self, generator: Generator[None, None, bool]) -> None:
+        self._generator = generator
+        self.result = False
+
+    def __iter__(self) -> Iterator[None]:
+        self.result = yield from self._generator
+
+
+def _written(task: _Task, held: Held) -> Iterator[Texts]:
+    writing, writers = _begin(task, held, task.request.get("candidates", 1))
     try:
-        yield from _write(context, sequences, writers, limit, report)
+        while True:
+            texts = writing.pick()  # before others compute: the logits are of the last batch
+            _count(task.report, writers, done=writing.done)
+            yield texts
+            if writing.done or not writing.extend():
+                return
     finally:
-        for writer in writers:
-            writer.close()
-            if writer.held is not held:
-                sequences.drop(writer.held)
+        writing.close()
 
 
-def _writers(
-    context: Context, sequences: Sequences, held: Held, request: Mapping[str, Any], required: bytes
-) -> list[Writer]:
-    writers = []
-    for index in range(request.get("candidates", 1)):
+def _judged(task: _Task, held: Held, prompt: Prompt) -> Iterator[Texts]:
+    """Nothing is told before the best answer is known."""
+    writing, writers = _begin(task, held, judging.ANSWERS)
+    try:
+        while True:
+            writing.pick()
+            _count(task.report, writers, done=False)
+            if writing.done:
+                break
+            yield ()
+            if not writing.extend():
+                return
+        suffix, required = _suffix(task.request), len(task.required)
+        best = judging.best(task.context, task.sequences, writers, prompt.tokens, required, suffix)
+        if best is not None:
+            task.report.finish = best.finish
+            if best.held is not None:  # so that it costs nothing to accept it
+                task.sequences.adopt(held, best.held, best.evaluated)
+            yield [(0, best.text)]
+    finally:
+        writing.close()
+
+
+def _begin(task: _Task, held: Held, count: int) -> tuple[Writing, list[Writer]]:
+    request, writers = task.request, []
+    for index in range(count):
         temperature, parameters = request["temperature"], dict(request["parameters"])
         if index:
             temperature = max(temperature, OTHER_TEMPERATURE)
             parameters["seed"] = (parameters.get("seed") or 0) + index
-        # A state that cannot be cut is kept as it is before the answer, so that the next prompt can go on from it.
-        own = sequences.fork(held) if index or context.whole else held
-        sampler = Sampler(context.library.api, temperature, parameters)
+        sampler = Sampler(task.context.library.api, temperature, parameters)
         answer = AnswerText(request["stop"], first_line=request.get("first_line", False))
-        writers.append(Writer(index, own, sampler, required, answer))
-    return writers
+        writers.append(Writer(index, sampler, task.required, answer))
+    return Writing(task.context, task.sequences, held, writers, task.limit), writers
 
 
-def _write(
-    context: Context, sequences: Sequences, writers: Sequence[Writer], limit: int, report: Report
-) -> Iterator[Texts]:
-    """All answers in step: one token of each is one batch."""
-    live = list(writers)
-    rows = [-1] * len(live)  # all begin after the prompt's last token
-    while True:
-        texts = []
-        for writer, row in zip(live, rows, strict=True):  # before others compute: the logits are of the last batch
-            texts.append((writer.index, writer.pick(context, context.logits(row))))
-            if not writer.finish and (writer.written >= limit or len(writer.held.tokens) + 1 >= context.size):
-                writer.finish = "length"
-        report.generated = sum(writer.written for writer in writers)
-        live = [writer for writer in live if not writer.finish]
-        if not live:
-            report.finish = writers[0].finish
-        yield texts
-        if not live or not _extend(sequences, live):
-            return
-        rows = list(range(len(live)))
+def _count(report: Report, writers: Sequence[Writer], *, done: bool) -> None:
+    report.generated = sum(writer.written for writer in writers)
+    if done:
+        report.finish = writers[0].finish
 
 
-def _extend(sequences: Sequences, live: list[Writer]) -> bool:
-    """False: aborted. Where the cells do not suffice for all answers, the last ones end."""
-    while True:
-        try:
-            return sequences.extend([(writer.held, (writer.token,)) for writer in live])
-        except WorkerError as error:
-            if error.kind != "full":
-                raise
-        live.pop().finish = "length"
-        if not live:
-            return True
+def _judges(task: _Task) -> bool:
+    """Whether there is something to judge by, and the time for it."""
+    request, context = task.request, task.context
+    asked = request["parameters"].get("judge")
+    if not request.get("first_line") or request.get("candidates", 1) > 1 or context.whole or asked is False:
+        return False
+    if not _suffix(request).strip():
+        return False
+    return bool(asked) or context.speed * JUDGE_S >= _JUDGE_ROWS
+
+
+def _suffix(request: Mapping[str, Any]) -> str:
+    """What follows the hole and does not stand in the prompt."""
+    prompt = request["prompt"]
+    return str(prompt.get("suffix") or "") if prompt["kind"] == "raw" else ""
 
 
 def _layout(context: Context, request: Mapping[str, Any]) -> Layout:

@@ -56,13 +56,21 @@ class Sequences:
                 return True
             yield
 
-    def fork(self, held: Held) -> Held:
-        """Another sequence that holds the same. To be dropped, or released."""
-        return self._share(held, len(held.tokens))
+    def fork(self, held: Held, count: int) -> Held:
+        """Another sequence that holds the first `count` tokens. To be dropped, or released."""
+        return self._share(held, count)
 
     def drop(self, held: Held) -> None:
         self._context.remove(held.id)
         self._held.remove(held)
+
+    def adopt(self, held: Held, other: Held, count: int) -> None:
+        """Let `held` hold the first `count` tokens of `other`, which begins as `held` does."""
+        common = _common(held.tokens, other.tokens[:count])
+        self.cut(held, common)
+        if count > common:
+            self._context.copy(other.id, held.id, common, count)
+            held.tokens += other.tokens[common:count]
 
     def cut(self, held: Held, count: int) -> None:
         """Forget all but the first `count` tokens; all of them if the model cannot forget a part."""

@@ -208,7 +208,7 @@ class TestPrepare:
         await make(model, log, parameters={"top_q": 1, "seed": 2}).prepare()
         assert len(log.notices) == 1
         assert "top_q" in log.notices[0]
-        assert "seed, top_k" in log.notices[0]
+        assert "judge, seed, top_k" in log.notices[0]
 
     async def test_names(self, make: Make, model: Path) -> None:
         assert make(model).model == "hello"
