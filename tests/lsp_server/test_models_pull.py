@@ -61,7 +61,12 @@ class TestWell:
         path = pulled(home, done)
         assert done.stderr.split("\n")[0] == f"midfill: Downloading {NAME} (3 MB) …"
         assert f'model = "{NAME}"' in done.stderr
-        assert [seen.method for seen in hub.log] == ["HEAD", "GET", "GET"]
+        asked = f"/{REPO}/resolve/{{}}/{FILE}"
+        assert [(seen.method, seen.path) for seen in hub.log] == [
+            ("HEAD", asked.format("main")),
+            ("GET", asked.format(COMMIT)),  # what was looked at, even if the branch has moved on
+            ("GET", f"/storage/{REPO}/{FILE}"),
+        ]
         assert home.run("path", NAME).stdout == f"{path}\n"
 
     def test_it_is_not_fetched_twice(self, home: Home, hub: Hub) -> None:

@@ -60,7 +60,12 @@ class Hub(LoopbackService):
         return [
             Route("/{owner}/{name}/resolve/{revision}/{file:path}", self._resolve, methods=["GET", "HEAD"]),
             Route("/storage/{file:path}", self._store, methods=["GET"]),
+            Route("/{rest:path}", self._unknown, methods=["GET", "HEAD", "POST"]),
         ]
+
+    async def _unknown(self, request: Request) -> Response:
+        await self.note(request)  # clients that ask for more than they need are seen
+        return Response("", 404)
 
     async def _resolve(self, request: Request) -> ASGIApp:
         seen = await self.note(request)
