@@ -170,9 +170,7 @@ class LlamaProcess:
         self._link = link
         self._number = 0
         self._question: Question | None = None
-        self.left = (
-            False  # it said goodbye, having had nothing to do for long: what was asked meanwhile is to be asked again
-        )
+        self.left = False  # it said goodbye, as nobody asked for long: what was asked meanwhile is asked again
         self._end: tuple[str, Sequence[str]] = ("is not running", ())
         self.idle = asyncio.Event()
         self.idle.set()

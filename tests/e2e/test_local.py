@@ -53,7 +53,7 @@ def test_progress_and_a_suggestion(editor: Editor) -> None:
     assert client.command("midfill.status")["kind"] == "llama-cpp"
     child = worker(client)
     client.shut_down()
-    assert not child.is_running()
+    child.wait(60)
 
 
 def test_a_killed_worker_costs_one_answer(editor: Editor) -> None:
@@ -97,7 +97,7 @@ def test_the_end_of_stdin_ends_server_and_worker(editor: Editor) -> None:
     assert client.process.stdin is not None
     client.process.stdin.close()
     assert client.wait() == 1
-    assert not child.is_running()
+    child.wait(60)
 
 
 def test_cancel_while_the_prompt_is_evaluated(editor: Editor) -> None:
