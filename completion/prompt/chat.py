@@ -18,16 +18,18 @@ _SYSTEM = (
 )
 _BLOCK = "Write the line or the lines that are missing, no more than belong together."
 _LINE = "Write what is missing of this one line, and no further line."
+_HOLE = re.compile(r"<HOLE([0-9]*)/>")
 _TICKS = re.compile(r"`{3,}")
 
 
 def hole_marker(texts: Iterable[str]) -> str:
     """A mark for the hole that none of `texts` holds."""
-    texts, number, marker = tuple(texts), 1, "<HOLE/>"
-    while any(marker in text for text in texts):
+    taken = {found[1] for text in texts for found in _HOLE.finditer(text)}  # looked for once, however many there are
+    number, mark = 1, ""
+    while mark in taken:
         number += 1
-        marker = f"<HOLE{number}/>"
-    return marker
+        mark = str(number)
+    return f"<HOLE{mark}/>"
 
 
 def chat_prompt(
