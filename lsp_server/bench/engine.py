@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
 from backends._llama_process import environment
 from backends._model_file import model_file, model_name, physical_cores
@@ -26,10 +26,12 @@ from backends.settings import BackendSettings
 from completion.settings import CompletionSettings, ContextSettings, EngineSettings
 from lsp_server import cli, compose, fds
 from lsp_server.bench import evaluated, speed
+from lsp_server.bench.alone import own_worker
 from lsp_server.bench.children import Child, LeftOutError, script
 from lsp_server.bench.figures import Figure, shown
 from lsp_server.bench.passing import trace_log
 from lsp_server.bench.recording import RecordingError, Session, read
+from lsp_server.bench.switched import Notices, unknown
 from lsp_server.commands._terminal import Terminal, note, tell
 from lsp_server.settings import LOCAL_DEFAULTS, Settings, load
 
@@ -76,9 +78,8 @@ def command(arguments: argparse.Namespace) -> int:
         )
     if arguments.rounds < 1:
         return cli.fail("--rounds must be 1 or more")
-    with fds.take_stdout() as out:
-        terminal = Terminal(out)
-        bench = _Bench(settings, terminal, arguments)
+    with fds.take_stdout() as out, own_worker():
+        bench = _Bench(settings, out, arguments)
         try:
             asyncio.run(bench.run(arguments.only or GROUPS))
         except BackendError as error:
@@ -86,15 +87,16 @@ def command(arguments: argparse.Namespace) -> int:
             return cli.BACKEND_FAILURE
         except RecordingError as error:
             return cli.fail(str(error))
-        terminal.result(json.dumps(bench.as_json()) if arguments.json else bench.shown())
+        Terminal(out).result(json.dumps(bench.as_json()) if arguments.json else bench.shown())
     return cli.DONE
 
 
 class _Bench:
-    def __init__(self, settings: Settings, terminal: Terminal, arguments: argparse.Namespace) -> None:
+    def __init__(self, settings: Settings, out: BinaryIO, arguments: argparse.Namespace) -> None:
         self._name = settings.backend
         self._settings = settings
-        self._terminal = terminal
+        self._out = out
+        self._terminal = Terminal(out)
         self._rounds: int = arguments.rounds
         self._keys: int = arguments.keys
         self._typing: Path | None = arguments.typing
@@ -117,19 +119,29 @@ class _Bench:
             await self._typed()
 
     async def _times(self, groups: Iterable[str]) -> None:
-        source = _source()
-        async with self._backend(self._entry(timeout_s=_TIMEOUT_S)) as (_, backend):
+        source, rounds = _source(), self._rounds
+        entry = self._entry(timeout_s=_TIMEOUT_S)
+        async with self._backend(entry, self._terminal) as (_, backend):
             if "cancel" in groups:
-                note("cancel …")
-                self.figures += await speed.cancelled(backend, self._rounds, source)
+                await self._figure("cancel to idle", speed.cancelled(backend, rounds, source))
             if "speed" not in groups:
                 return
-            names = {
-                "decoding, ours to llama.cpp's": lambda bare: speed.decode(backend, bare, self._rounds),
-                "cold prompt to first token": lambda bare: speed.cold_prompt(backend, bare, self._rounds, source),
-                "first token after a key": lambda bare: speed.keystroke(backend, bare, source),
-            }
-            await self._beside_bare(names)
+            await self._beside_bare(
+                {
+                    "decoding, ours to llama.cpp's": lambda bare: speed.decode(backend, bare, rounds),
+                    "cold prompt to first token": lambda bare: speed.cold_prompt(backend, bare, rounds, source),
+                    "first token after a key": lambda bare: speed.keystroke(backend, bare, source),
+                }
+            )
+            await self._figure("candidates", speed.candidates(backend, rounds, source))
+            await self._figure("decoding, with prompt lookup to without", self._looked_up(backend, entry, source))
+
+    async def _figure(self, name: str, measured: Awaitable[list[Figure]]) -> None:
+        note(f"{name} …")
+        try:
+            self.figures += await measured
+        except LeftOutError as error:
+            self.figures.append(Figure(name, None, note=str(error)))
 
     async def _beside_bare(self, figures: Mapping[str, Callable[[Child], Awaitable[list[Figure]]]]) -> None:
         try:
@@ -141,11 +153,16 @@ class _Bench:
             model = str(model_file(self._entry()))
             await bare.ask("load", path=model, threads=self._threads, context_tokens=_CONTEXT)
             for name, measure in figures.items():
-                note(f"{name} …")
-                try:
-                    self.figures += await measure(bare)
-                except LeftOutError as error:
-                    self.figures.append(Figure(name, None, note=str(error)))
+                await self._figure(name, measure(bare))
+
+    async def _looked_up(self, backend: Backend, entry: BackendSettings, source: str) -> list[Figure]:
+        parameters = {"lookup": False}
+        notices = Notices(self._out)
+        entry = replace(entry, parameters=MappingProxyType({**entry.parameters, **parameters}))
+        async with self._backend(entry, notices) as (_, without):
+            if notices.unknown:
+                raise LeftOutError(unknown(parameters))
+            return await speed.looked_up(backend, without, self._rounds, source)
 
     async def _typed(self) -> None:
         try:
@@ -188,7 +205,7 @@ class _Bench:
 
     async def _ours(self, path: Path, sessions: list[Session], *, others: bool) -> evaluated.Counts:
         entry = BackendSettings(LOCAL_DEFAULTS["kind"], model_path=str(path), threads=1)
-        async with self._backend(entry) as (settings, backend):
+        async with self._backend(entry, self._terminal) as (settings, backend):
             lines: list[str] = []
             traces = trace_log(lines)
             settings = replace(settings, engine=_WINDOWS)
@@ -208,12 +225,12 @@ class _Bench:
         return replace(self._settings.backends[self._name], **changes)
 
     @asynccontextmanager
-    async def _backend(self, entry: BackendSettings) -> AsyncGenerator[tuple[Settings, Backend]]:
+    async def _backend(self, entry: BackendSettings, terminal: Terminal) -> AsyncGenerator[tuple[Settings, Backend]]:
         """One backend, composed and ready; with the settings it is the only one of. Raises BackendError."""
         backends = MappingProxyType({self._name: entry})
         settings = replace(self._settings, order=(self._name,), backends=backends)
         async with AsyncExitStack() as stack:
-            (backend,) = compose.build_backends(settings, self._terminal)
+            (backend,) = compose.build_backends(settings, terminal)
             await stack.enter_async_context(aclosing(backend))
             await backend.prepare()
             yield settings, backend

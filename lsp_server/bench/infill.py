@@ -24,11 +24,13 @@ from backends.base import BackendError
 from completion.settings import CompletionSettings
 from lsp_server import cli, compose, fds
 from lsp_server.bench import filters, tasks
+from lsp_server.bench.alone import own_worker
 from lsp_server.bench.passing import LANGUAGE, Asker, BackendFailedError, Checker, Row, trace_log
+from lsp_server.bench.switched import Notices, switched, unknown
 from lsp_server.bench.table import number, table
 from lsp_server.bench.tasks import Task
 from lsp_server.commands._terminal import Terminal, note, tell
-from lsp_server.settings import LOCAL_DEFAULTS, Settings, load
+from lsp_server.settings import Settings, load
 
 HELP = "share of HumanEval's holes filled so that the program works; runs what the model writes"
 WHOLE = "whole engine"
@@ -40,18 +42,6 @@ SWITCHES: Mapping[str, Mapping[str, Any]] = {
 }
 _NO_STEPS: Mapping[str, bool] = MappingProxyType({})
 _MULTILINE: Mapping[str, str] = {"single-line": "never", "multi-line": "always", "random-span": "auto"}
-
-
-class _Notices(Terminal):
-    """Keeps to itself that a parameter is unknown: then there is a row to leave out."""
-
-    unknown = False
-
-    def notice(self, key: str, message: str, *, warning: bool = True) -> None:
-        if key.endswith(":parameters"):
-            self.unknown = True
-        else:
-            super().notice(key, message, warning=warning)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +73,7 @@ def command(arguments: argparse.Namespace) -> int:
         return cli.USAGE  # told above
     chosen = tasks.spread(every, arguments.limit)
     bench = _Bench(_fixed(settings, arguments.task, len(chosen)), chosen)
-    with fds.take_stdout() as out:
+    with fds.take_stdout() as out, own_worker():
         terminal = Terminal(out)
         if not compose.build_backends(settings, terminal):  # told
             return cli.USAGE
@@ -111,16 +101,6 @@ def _fixed(settings: Settings, task: str, count: int) -> Settings:
     return replace(settings, engine=replace(settings.engine, completion=completion, languages=languages))
 
 
-def _switched(settings: Settings, parameters: Mapping[str, Any]) -> Settings | None:
-    """None if no backend is a local engine: the others have no such switches."""
-    backends = dict(settings.backends)
-    local = [name for name in settings.order if backends[name].kind == LOCAL_DEFAULTS["kind"]]
-    for name in local:
-        merged = MappingProxyType({**backends[name].parameters, **parameters})
-        backends[name] = replace(backends[name], parameters=merged)
-    return replace(settings, backends=MappingProxyType(backends)) if local else None
-
-
 class _Bench:
     def __init__(self, settings: Settings, chosen: Sequence[Task]) -> None:
         self._settings = settings
@@ -135,13 +115,12 @@ class _Bench:
         steps = filters.each() if each_filter else {}
         await self._engine(WHOLE, self._settings, Terminal(out), steps)
         for name, parameters in switches.items():
-            settings = _switched(self._settings, parameters)
+            settings = switched(self._settings, parameters)
             if settings is None:
                 continue
             note(f"{name} …")
-            if not await self._engine(name, settings, _Notices(out)):
-                known = " or ".join(parameters)
-                self.left_out[name] = f"this version of the local engine has no parameter {known}"
+            if not await self._engine(name, settings, Notices(out)):
+                self.left_out[name] = unknown(parameters)
 
     async def _engine(
         self, name: str, settings: Settings, terminal: Terminal, steps: Mapping[str, bool] = _NO_STEPS
@@ -152,7 +131,7 @@ class _Bench:
             for backend in backends:
                 await stack.enter_async_context(aclosing(backend))
             await backends[0].prepare()
-            if isinstance(terminal, _Notices) and terminal.unknown:
+            if isinstance(terminal, Notices) and terminal.unknown:
                 return False
             self.backend, self.model = backends[0].name, backends[0].model
             lines: list[str] = []

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 
 from backends.base import Backend, BackendRequest, Delta, Piece, RawPrompt
 from lsp_server.bench.children import Child, LeftOutError
@@ -22,7 +23,8 @@ LONG_ANSWER = "def count():\n    return [1, 2, 3,"  # goes on like this for as l
 DECODED, LEAST_DECODED = 128, 32  # tokens
 PROMPT_CHARACTERS = 7_800  # about 2,000 tokens of code
 KEYS = 24
-DECODE_BAR, PROMPT_BAR, KEYSTROKE_BAR = 0.98, 1.05, 1.2
+CANDIDATES, CANDIDATE_TOKENS, CANDIDATE_CHARACTERS = 3, 48, 2_000
+DECODE_BAR, PROMPT_BAR, KEYSTROKE_BAR, CANDIDATES_BAR = 0.98, 1.05, 1.2, 1.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,43 @@ async def keystroke(backend: Backend, bare: Child, source: str, keys: int = KEYS
         times.append(taken * 1e3)
     note = f"{statistics.median(times):.1f} ms to first token, {keys} keys behind {found['tokens']} tokens"
     return [Figure("first token after a key", statistics.median(ratios), "×", KEYSTROKE_BAR, note=note)]
+
+
+async def candidates(backend: Backend, rounds: int, source: str) -> list[Figure]:
+    """Several answers to one prompt, written side by side, to one answer: whole requests."""
+    figures = []
+    for name, known in (("prompt known", True), ("prompt new", False)):
+
+        async def taken(count: int, known: bool = known) -> float:
+            head = "" if known else f"# {random.random()}\n"
+            text = f"{head}{source[:CANDIDATE_CHARACTERS]}\n\n{LONG_ANSWER}"
+            request = BackendRequest(RawPrompt((Piece(text),)), CANDIDATE_TOKENS, candidates=count)
+            seen = set()
+            began = time.perf_counter()
+            async with aclosing(backend.stream(request)) as deltas:
+                async for delta in deltas:
+                    seen.add(delta.index)
+            if len(seen) < count:
+                raise LeftOutError(f"the engine wrote {len(seen)} answers where {count} were asked for")
+            return time.perf_counter() - began
+
+        several, one = await in_turns(rounds, partial(taken, CANDIDATES), partial(taken, 1))
+        note = f"{statistics.median(several):.2f} to {statistics.median(one):.2f} s, {CANDIDATE_TOKENS} tokens each"
+        title = f"{CANDIDATES} candidates to one, {name}"
+        figures.append(Figure(title, _ratio(several, one), "×", CANDIDATES_BAR, note=note))
+    return figures
+
+
+async def looked_up(backend: Backend, without: Backend, rounds: int, source: str) -> list[Figure]:
+    """Decoding with draft tokens from the context and without: code that repeats what stands above."""
+    text = f"{source[:CANDIDATE_CHARACTERS]}\n\n# The same again:\n{source[:200]}"
+
+    async def decoded(each: Backend) -> float:
+        return (await answer(each, text, DECODED)).per_second
+
+    a, b = await in_turns(rounds, lambda: decoded(backend), lambda: decoded(without))
+    note = f"{statistics.median(a):.0f} to {statistics.median(b):.0f} tokens/s"
+    return [Figure("decoding, with prompt lookup to without", _ratio(a, b), "×", note=note)]
 
 
 async def cancelled(backend: Backend, rounds: int, source: str) -> list[Figure]:

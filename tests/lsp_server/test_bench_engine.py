@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -16,6 +17,7 @@ from backends.base import Backend, SilentObserver
 from backends.llama_cpp import LlamaCppBackend
 from backends.settings import BackendSettings
 from lsp_server.bench import children, evaluated, figures, speed
+from lsp_server.bench.alone import own_worker
 from lsp_server.bench.children import Child, LeftOutError
 from lsp_server.bench.figures import Figure
 from lsp_server.bench.recording import Run, Session
@@ -141,6 +143,20 @@ async def test_times_beside_llama_cpp_alone(backend: Backend, bare: Child) -> No
 
 
 @needs_llama
+async def test_several_answers_are_timed_beside_one(backend: Backend) -> None:
+    found = await speed.candidates(backend, 2, SOURCE)
+    assert [each.name for each in found] == ["3 candidates to one, prompt known", "3 candidates to one, prompt new"]
+    assert all(each.value is not None and each.value > 0 for each in found)
+
+
+@needs_llama
+async def test_two_ways_to_decode_are_timed(backend: Backend) -> None:
+    (found,) = await speed.looked_up(backend, backend, 2, SOURCE)
+    assert found.value is not None
+    assert found.value > 0
+
+
+@needs_llama
 async def test_a_cancel_is_timed_in_the_prompt_and_while_decoding(backend: Backend) -> None:
     found = await speed.cancelled(backend, 2, SOURCE)
     assert [each.name for each in found] == ["cancel to idle, in the prompt", "cancel to idle, while decoding"]
@@ -166,3 +182,19 @@ def test_tokens_per_key_with_the_embedded_vocabulary(tmp_path: Path) -> None:
         assert found[f"tokens per key, {words}: ours"]["value"] >= 1
         peer = found[f"tokens per key, {words}: llama-server, preset"]
         assert (peer["value"] is not None) is (find_spec("xllamacpp") is not None and sys.platform == "linux"), peer
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="workers are not shared there")
+@needs_llama
+async def test_a_bench_has_a_worker_of_its_own(tmp_path: Path) -> None:
+    path = tiny_gguf.random(tmp_path / "tiny.gguf")
+    settings = BackendSettings("llama-cpp", model_path=str(path), threads=1)
+    first, second, apart = (LlamaCppBackend("tiny", settings, SilentObserver()) for _ in range(3))
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    async with aclosing(first), aclosing(second), aclosing(apart):
+        await first.prepare()
+        with own_worker():
+            await second.prepare()
+        await apart.prepare()
+        assert os.environ.get("XDG_RUNTIME_DIR") == before
+        assert first.pid == apart.pid != second.pid
