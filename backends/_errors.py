@@ -16,6 +16,7 @@ _TOO_LONG = re.compile(
     r"|exceed.{0,40}(token|context|length)|too many tokens",
     re.I,
 )
+_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1a\ufffd]")
 
 
 def too_long(said: str) -> bool:
@@ -30,11 +31,17 @@ def said_by(record: Mapping[str, Any]) -> str:
     """
     said = record.get("detail") or record.get("error") or ""
     if isinstance(said, list):  # FastAPI's validation errors
-        items = [item for item in said if isinstance(item, dict)]
-        return "; ".join(f"{'.'.join(map(str, item.get('loc') or ()))}: {item.get('msg')}" for item in items)
+        return "; ".join(filter(None, map(_said_by_item, said)))
     if isinstance(said, dict):
         said = said.get("message") or said.get("msg") or "no text"
     return str(said)
+
+
+def _said_by_item(item: Any) -> str:
+    if not isinstance(item, dict):
+        return item if isinstance(item, str) else ""
+    where = item.get("loc")
+    return f"{'.'.join(map(str, where if isinstance(where, list) else ()))}: {item.get('msg')}"
 
 
 def status_in(record: Mapping[str, Any]) -> int | None:
@@ -49,11 +56,11 @@ def status_in(record: Mapping[str, Any]) -> int | None:
 
 
 def error_record(body: str) -> dict[str, Any]:
-    """The record in the body of an error; plain text counts as its `detail`."""
+    """The record in the body of an error; plain text counts as its `detail`, what is no text does not."""
     try:
         return decode_object(body)
     except BackendError:
-        return {"detail": body}
+        return {} if _NO_TEXT.search(body) else {"detail": body}
 
 
 def advice(kind: ErrorKind, status: int, key: Key | None) -> str:

@@ -1,15 +1,17 @@
-"""What httpx keeps to itself about one exchange: whether its connection is new, and how to end it early over HTTP/2.
+"""What httpx keeps to itself: how far an exchange has come, how to end one of HTTP/2 early, what was left behind.
 
 Must not know what is exchanged.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx
 
 _CANCEL = 8  # the error code of HTTP/2 for "no longer wanted" (RFC 9113, section 7)
+_SENDING_S = 2.0  # how long a request that nobody wants may go on; a handshake is of use to the next one
 
 
 class Exchange:
@@ -17,31 +19,71 @@ class Exchange:
 
     httpcore 1.0 forgets a stream of HTTP/2 that is closed early and does not tell the server, which would write its
     answer to the end. So it is told here, before httpcore forgets; over HTTP/1.1 the connection is closed anyway.
+
+    Nor does it bear to be cancelled while it sets up a connection or writes: what many requests share would be left
+    half done. So an exchange that is abandoned then ends by itself, at the next point where that does no harm.
     """
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: httpx.AsyncClient, *, shared: bool) -> None:
+        """`shared`: its connection may serve others at the same time."""
         self.connected = False  # the connection was opened for this request
         self._client = client
+        self._sending = shared  # not to be cancelled; of those that wait for one connection, none may be
+        self._abandoned = False
         self._request: Any = None  # of httpcore, once it has a stream of HTTP/2
 
     async def __call__(self, name: str, info: dict[str, Any]) -> None:
         match name:
             case "connection.connect_tcp.started":
                 self.connected = True
-            case "http2.send_request_headers.started":
-                self._request = info["request"]
+            case "connection.connect_tcp.complete":
+                self._sending = True
+            case "http11.send_request_headers.started" | "http2.send_request_headers.started":
+                self._sending = True
+                self._request = info["request"] if name.startswith("http2") else None
+                self._leave()
+            case "http11.receive_response_headers.started" | "http2.receive_response_headers.started":
+                self._sending = False
+                self._leave()
             case "http2.response_closed.started" if self._request is not None:
                 await self._end(info["stream_id"])
+
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Nobody wants the answer any more; `task` is what sends the request."""
+        self._abandoned = True
+        if self._sending:
+            timer = asyncio.get_running_loop().call_later(_SENDING_S, task.cancel)
+            task.add_done_callback(lambda _: timer.cancel())
+        else:
+            task.cancel()
+
+    def _leave(self) -> None:
+        if self._abandoned:
+            raise asyncio.CancelledError
+
+    async def close(self) -> None:
+        """Close what httpcore left behind, of this exchange and of others that have ended."""
+        for pool in self._pools():
+            for request in self._mine(pool):
+                pool._requests.remove(request)
+            # A new connection whose request was cancelled just then is nobody's, and would stay in use for ever.
+            in_use = {id(request.connection) for request in pool._requests}
+            left = [each for each in pool.connections if not (id(each) in in_use or each.is_idle() or each.is_closed())]
+            for each in left:
+                pool._connections.remove(each)
+            if left:
+                left += pool._assign_requests_to_connections()  # others may wait for their room
+            for each in left:
+                await each.aclose()
 
     async def _end(self, stream_id: int) -> None:
         import httpcore  # both are there, as HTTP/2 is spoken
         from h2.exceptions import ProtocolError
 
-        carrying = [each for each in self._connections() if stream_id in getattr(each, "_events", ())]
-        if len(carrying) != 1:
-            return
-        (connection,) = carrying
-        stream = connection._h2_state.streams.get(stream_id)
+        # Other connections have streams of the same number.
+        mine = [request.connection for pool in self._pools() for request in self._mine(pool)]
+        connection: Any = getattr(mine[0], "_connection", None) if mine else None
+        stream = connection._h2_state.streams.get(stream_id) if hasattr(connection, "_h2_state") else None
         if stream is None or stream.closed:  # it has come to its end
             return
         try:
@@ -50,8 +92,9 @@ class Exchange:
         except (ProtocolError, httpcore.NetworkError):  # the connection is gone
             return
 
-    def _connections(self) -> list[Any]:
-        """What httpcore has in the pools of this client: among others, its connections of HTTP/2."""
+    def _mine(self, pool: Any) -> list[Any]:
+        return [each for each in pool._requests if each.request.extensions.get("trace") is self]
+
+    def _pools(self) -> list[Any]:
         transports = [self._client._transport, *filter(None, self._client._mounts.values())]
-        pools = [getattr(transport, "_pool", None) for transport in transports]
-        return [getattr(each, "_connection", None) for pool in pools if pool for each in pool.connections]
+        return [pool for transport in transports if (pool := getattr(transport, "_pool", None)) is not None]

@@ -8,6 +8,7 @@ from typing import Any
 
 from backends._errors import said_by
 from backends._fill_me import AnswerText
+from backends._openai_wire import count_of
 from backends.base import BackendError, Delta, ErrorKind, Finish, Usage
 
 # The wording of these errors is undocumented, so what they must say is looked for.
@@ -44,12 +45,12 @@ class Answer:
         if not (isinstance(given, str) or (not last and given is None and "generated_text" in record)):
             raise BackendError(ErrorKind.PROTOCOL, "The service's answer has no generated_text.")
         text, reason = record.get("generated_text") or "", record.get("finish_reason")
-        if not last and reason is None and record.get("total_time_taken") is None:
+        if not last and not reason and record.get("total_time_taken") is None:
             if text:
                 self._parts.append(text)
             return Delta(self._text.feed(text))
         finish = Finish.LENGTH if reason == "length" else Finish.STOP
-        usage = Usage(_count(record, "prompt_tokens"), None, _count(record, "generated_tokens"))
+        usage = Usage(count_of(record, "prompt_tokens"), None, count_of(record, "generated_tokens"))
         return Delta(self._text.feed(self._rest(text), last=True), finish, usage)
 
     def ended(self, *, done: bool) -> None:
@@ -64,8 +65,3 @@ class Answer:
         if len(self._parts) > 1 and before.strip() and text.startswith(before):
             return text[len(before) :]
         return text
-
-
-def _count(record: Mapping[str, Any], name: str) -> int | None:
-    value = record.get(name)
-    return value if isinstance(value, int) else None

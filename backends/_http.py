@@ -9,7 +9,7 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -87,6 +87,7 @@ class HttpClient:
         self._client: httpx.AsyncClient | None = None
         self._most, self._most_idle = MOST_CONNECTIONS, MOST_IDLE_CONNECTIONS
         self._draining: dict[asyncio.Task[None], AsyncExitStack] = {}
+        self._ending: set[asyncio.Task[None]] = set()  # close what nobody waits for any more
 
     @cached_property
     def remote(self) -> bool:
@@ -136,13 +137,54 @@ class HttpClient:
             request = client.build_request(method, url, headers=merged, content=body, extensions=extensions)
             return await client.send(request, stream=True)
 
-        exchange = Exchange(client)
+        shared = url.scheme == "https"  # by HTTP/2, perhaps
+        exchange = Exchange(client, shared=shared)
         try:
-            return await once(exchange)
+            return await self._sent(once, exchange)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
             if exchange.connected:
                 raise
-        return await once(Exchange(client))  # services close connections they have kept for long, without a word
+        return await self._sent(
+            once, Exchange(client, shared=shared)
+        )  # services close connections they have kept for long
+
+    async def _sent(
+        self, send: Callable[[Exchange], Coroutine[Any, Any, httpx.Response]], exchange: Exchange
+    ) -> httpx.Response:
+        """Send in a task of its own: whoever cancels this one must not hit httpcore at any point, see `Exchange`."""
+        task = asyncio.create_task(send(exchange))
+        waited = False
+        try:
+            await asyncio.wait({task})
+            waited = True
+        finally:
+            if not waited or task.cancelled() or task.exception() is not None:
+                self._apart(self._abandoned(task, exchange))
+        return task.result()
+
+    async def _abandoned(self, task: asyncio.Task[httpx.Response], exchange: Exchange) -> None:
+        if not task.done():
+            exchange.abandon(task)
+            await asyncio.wait({task})
+        if not task.cancelled() and task.exception() is None:
+            await task.result().aclose()
+        await exchange.close()
+
+    async def release(self, response: httpx.Response) -> None:
+        """Give the connection back, or close it if the answer was not read to its end. Goes on if it is cancelled."""
+
+        async def run() -> None:
+            with suppress(httpx.HTTPError):
+                await response.aclose()
+            await response.request.extensions["trace"].close()
+
+        await asyncio.wait({self._apart(run())})
+
+    def _apart(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        return task
 
     @asynccontextmanager
     async def within(self, deadline: float, url: httpx.URL, *, begun: bool = False) -> AsyncIterator[None]:
@@ -194,6 +236,8 @@ class HttpClient:
             task.cancel()
             await asyncio.wait({task})
             await stack.aclose()  # a task cancelled before its first step has not entered it
+        while self._ending:
+            await asyncio.wait(self._ending)
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

@@ -62,7 +62,7 @@ class OneModelBackend(HttpBackend):
             try:
                 body = await read_text(response, MOST_ABOUT)
             finally:
-                await response.aclose()
+                await self._http.release(response)
         self._asked = response.status_code not in _LATER
         if response.status_code == 200:
             with suppress(BackendError):  # not JSON: some other page

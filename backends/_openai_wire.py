@@ -8,6 +8,8 @@ from typing import Any
 
 from backends.base import BackendError, ChatPrompt, Delta, ErrorKind, Finish, Usage
 
+MOST_TOKENS = 1 << 40  # nobody has counted so many
+
 _INFILLING = re.compile(r"infill|fill.?in.?the.?middle|\bfim\b|suffix", re.I)
 _REFUSED = re.compile(r"\bnot\b|n't\b|unsupported|cannot|no longer", re.I)
 
@@ -22,21 +24,35 @@ def messages_of(prompt: ChatPrompt) -> list[dict[str, str]]:
 
 
 class ChoiceReader:
-    """Reads `choices[0]`: its `text`, `delta.content` or `message.content`, in streams and whole answers alike."""
+    """Reads one choice: its `text`, `delta.content` or `message.content`, in streams and whole answers alike.
+
+    That is the first one that comes; where there are several, their parts may come in any order.
+    """
+
+    def __init__(self) -> None:
+        self._index: Any = None  # of the choice that is read, once it was told
 
     def feed(self, record: Mapping[str, Any], *, last: bool) -> Delta:
         """Records without a choice, such as one that counts tokens, hold no text. Raises BackendError(PROTOCOL)."""
         choices = record.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, Mapping):
+        choice = self._mine(choices) if isinstance(choices, list) else None
+        if choice is None:
             if last or not isinstance(choices, list):
                 raise BackendError(ErrorKind.PROTOCOL, "The service's answer has no choices.")
             return Delta("")
         reason = choice.get("finish_reason")
-        if reason is None and not last:
+        if not reason and not last:  # some services write "" for null
             return Delta(text_of(choice))
         finish = Finish.LENGTH if reason in ("length", "model_length") else Finish.STOP
         return Delta(text_of(choice), finish, usage_of(record))
+
+    def _mine(self, choices: list[Any]) -> Mapping[str, Any] | None:
+        for choice in choices:
+            index = choice.get("index") if isinstance(choice, Mapping) else None
+            if isinstance(choice, Mapping) and (self._index is None or index in (None, self._index)):
+                self._index = index if self._index is None else self._index
+                return choice
+        return None
 
     def ended(self, *, done: bool) -> Delta | None:
         """A service that says `[DONE]` has said all, with a reason or without."""
@@ -68,6 +84,6 @@ def usage_of(record: Mapping[str, Any]) -> Usage | None:
 
 
 def count_of(record: Mapping[str, Any], name: str) -> int | None:
-    """A number of tokens in any record."""
+    """A number of tokens in any record; None for what cannot be one."""
     value = record.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS else None

@@ -158,6 +158,7 @@ class Choice(ChoiceReader):
     """Turns the records of a V2 answer into deltas. Counts may come in a record of their own behind the last text."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.begun = False  # some text was read
         self._finish: Finish | None = None
         self._usage: Usage | None = None

@@ -12,14 +12,15 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import httpx
 
 from backends._errors import advice, error_record, said_by, status_in, too_long
-from backends._http import ERROR_BODY_BYTES, HttpClient, retry_after_s, status_kind
+from backends._http import ERROR_BODY_BYTES, STATUS_KINDS, HttpClient, retry_after_s, status_kind
+from backends._pairs import Pairs
 from backends._safe import safe_text, shown_url
 from backends._sse import DONE, decode_object, media_type, read_text, records_of, streams
 from backends.base import (
@@ -154,15 +155,17 @@ class HttpBackend(ABC):
         ask = self.ask(request)
         key = await self._keys.get()
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
+        pairs = Pairs()
         async with AsyncExitStack() as stack:
             async with self._http.within(deadline, ask.url):
                 ask = await self.addressed(ask, key)
                 response = await self._http.post(ask.url, headers=await self._all_headers(ask, key), body=encoded(ask))
-                stack.push_async_callback(response.aclose)
+                stack.push_async_callback(self._http.release, response)
             if response.status_code != 200 or not streams(response):
                 async with self._http.within(deadline, ask.url, begun=True):
                     record = await self._whole(response, ask, key)
-                yield ask.reader.feed(record, last=True)
+                delta = ask.reader.feed(record, last=True)
+                yield replace(delta, text=pairs.feed(delta.text, last=True))
                 return
             records = await stack.enter_async_context(aclosing(self.records(response)))
             while True:
@@ -171,10 +174,10 @@ class HttpBackend(ABC):
                 delta = self._read(record, ask, key)
                 if delta.finish:
                     self._http.drain(records, stack.pop_all())
-                    yield delta
+                    yield replace(delta, text=pairs.feed(delta.text, last=True))
                     return
-                if delta.text:
-                    yield delta
+                if text := pairs.feed(delta.text):
+                    yield replace(delta, text=text)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -286,6 +289,8 @@ class HttpBackend(ABC):
         if kind is ErrorKind.AUTH:
             self._keys.refused()
         detail = f": {self._safe(said, ask, key)}" if said else " with a web page in place of an answer" if html else ""
+        if response.next_request is not None:
+            detail = f", which leads to {self._safe(shown_url(response.next_request.url), ask, key)}"
         message = f"{shown_url(ask.url)} answered HTTP {status}{detail}."
         message = " ".join(filter(None, (message, advice(kind, status, key), self.hint(kind, ask))))
         return BackendError(kind, message, status=status, retry_after_s=self.pause_s(response))
@@ -302,7 +307,7 @@ class HttpBackend(ABC):
         by_status = status_kind(status or 400, html=html)
         if too_long(said) and (streamed or by_status is ErrorKind.BAD_REQUEST):
             return ErrorKind.CONTEXT_TOO_LONG
-        return ErrorKind.STREAM_ERROR if streamed else by_status
+        return ErrorKind.STREAM_ERROR if streamed and status not in STATUS_KINDS else by_status
 
     def cannot_infill(self) -> BackendError:
         """The error for an infill prompt."""

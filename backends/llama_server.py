@@ -59,7 +59,8 @@ class LlamaServerBackend(OneModelBackend):
 
     def described(self, record: Mapping[str, Any]) -> tuple[str, int | None]:
         slot = record.get("default_generation_settings")
-        return name_in(record.get("model_path")), count_of(slot, "n_ctx") if isinstance(slot, Mapping) else None
+        context_tokens = count_of(slot, "n_ctx") if isinstance(slot, Mapping) else None
+        return name_in(record.get("model_path")), context_tokens or None
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt

@@ -55,7 +55,7 @@ class OllamaBackend(HttpBackend):
         Longer prompts than `num_ctx` lose their beginning without a word, so it is minded if it is set.
         """
         shapes = frozenset({Shape.RAW, Shape.INFILL if self._infills else Shape.CHAT})
-        return Capabilities(shapes, context_tokens=count_of(self._options, "num_ctx"), remote=self._http.remote)
+        return Capabilities(shapes, context_tokens=count_of(self._options, "num_ctx") or None, remote=self._http.remote)
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt, path, shape = request.prompt, "/api/generate", Shape.RAW

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import httpx
@@ -66,6 +66,8 @@ _NO_CHAT = re.compile(
 
 _RESET = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")  # "6m0s", "120ms"
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+SILENT = frozenset({ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE})  # whoever waited for that need not wait twice
 
 _FILTERED = "the content filter ended the answer"
 
@@ -183,19 +185,21 @@ class OpenAIBackend(HttpBackend):
     # Finding out ------------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
-        """Raises BackendError for keys and connections; what the question's failure was, the next request will tell."""
+        """Raises BackendError for keys and connections; what else the question failed of the next request will tell."""
         await super().prepare()
         if not self._decided:
             await self.decide()
 
     async def decide(self) -> None:
-        """Ask the question, once for this backend unless it fails."""
+        """Ask the question, once for this backend unless it fails. Raises BackendError where no request would help."""
         counted: int | None = None
         try:
             async with aclosing(self.stream(_QUESTION)) as deltas:
                 async for delta in deltas:
                     counted = delta.usage.prompt_tokens if delta.usage else None
         except BackendError as error:
+            if error.kind in SILENT:
+                raise
             self._decided = error.kind in (ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED)
             return
         self._decided, self._unsure = True, counted is None
@@ -205,7 +209,8 @@ class OpenAIBackend(HttpBackend):
     async def probe(self) -> Probe:
         """Ask for a few tokens in the way that works, and tell which it is."""
         if not self._decided:
-            await self.decide()
+            with suppress(BackendError):  # the probe itself will tell
+                await self.decide()
         shapes = self._shapes
         found = await super().probe()
         if self._shapes < shapes:  # learnt more

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-# C0 without tab and newline, delete, C1; and what turns the direction of writing: such text reads as it does not run.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# C0 without tab and newline, delete, C1; what turns the direction of writing: such text reads as it does not run;
+# halves of surrogate pairs: such text cannot be encoded.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def plain(text: str) -> str:

@@ -343,7 +343,7 @@ class QianfanBackend(HttpBackend):
                     response = await self._http.get(ask.url, headers=ask.headers)
                 else:
                     response = await self._http.post(ask.url, headers=ask.headers, body=encoded(ask))
-                stack.push_async_callback(response.aclose)
+                stack.push_async_callback(self._http.release, response)
             async with self._http.within(deadline, ask.url, begun=True):
                 return await self._whole(response, ask, key)
 

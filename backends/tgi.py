@@ -54,7 +54,7 @@ class TgiBackend(OneModelBackend):
         return Capabilities(shapes, context_tokens=self._context_tokens, remote=self._http.remote)
 
     def described(self, record: Mapping[str, Any]) -> tuple[str, int | None]:
-        return name_in(record.get("model_id")), count_of(record, "max_total_tokens")
+        return name_in(record.get("model_id")), count_of(record, "max_total_tokens") or None
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt

@@ -28,7 +28,7 @@ from backends.base import (
     RawPrompt,
     Shape,
 )
-from backends.openai import MODES, OpenAIBackend, no_route
+from backends.openai import MODES, SILENT, OpenAIBackend, no_route
 from backends.settings import BackendSettings
 
 DEFAULT_URL = "http://127.0.0.1:9997"
@@ -116,6 +116,8 @@ class XinferenceBackend(OpenAIBackend):
             async with aclosing(self.stream(_QUESTION)) as deltas:
                 self._formed = "".join([delta.text async for delta in deltas])
         except BackendError as error:
+            if error.kind in SILENT:
+                raise
             self._decided = error.kind not in _NOT_NOW
             if error.kind is not ErrorKind.INFILL_UNSUPPORTED:
                 return
