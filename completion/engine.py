@@ -80,7 +80,9 @@ class Engine:
         """
         settings = self._settings.for_language(context.document.language_id)
         routes = self._allowed()
-        if self._refusal(context, settings, routes) is None and not routes[0].backend.capabilities.remote:
+        if self._gate.busy or self._refusal(context, settings, routes) is not None:
+            return
+        if not routes[0].backend.capabilities.remote:
             self._warmer.start(routes[0].warm(context, settings, guessed=guessed))
 
     def forget(self, uri: str) -> None:

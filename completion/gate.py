@@ -33,6 +33,11 @@ class Gate:
         if left > 0:
             await self._clock.sleep(left)
 
+    @property
+    def busy(self) -> bool:
+        """Whether any request is at work."""
+        return bool(self._inside)
+
     def supersede(self, key: str) -> None:
         """End the holder of `key`, if there is one."""
         holder = self._latest.pop(key, None)

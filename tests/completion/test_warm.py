@@ -67,6 +67,17 @@ async def test_a_request_ends_it_and_so_does_the_next_one() -> None:
     assert (desk.backend.closed, desk.backend.finished) == (2, 1)
 
 
+async def test_not_beside_a_request() -> None:
+    held = asyncio.Event()
+    desk = Desk((held, "done"), capabilities=WARMS)
+    asked = desk.begin("a = ⟦|⟧")
+    await desk.clock.settle()
+    assert await warmed(desk, "b = ⟦|⟧", uri="file:///b.py") == []
+    held.set()
+    assert isinstance(await asked, Completion)
+    assert len(await warmed(desk, "b = ⟦|⟧", uri="file:///b.py")) == 1
+
+
 async def test_it_ends_with_the_engine_and_tells_nobody_of_errors() -> None:
     held = asyncio.Event()
     desk = Desk((held,), capabilities=WARMS)

@@ -62,16 +62,18 @@ def test_a_killed_worker_costs_one_answer(editor: Editor) -> None:
     assert len(client.items(URI, AT)) == 1
     child = worker(client)
     client.change(URI, 2, (0, 0), "import os\n")
+    assert len(client.items(URI, (6, 11))) == 1  # from now on nothing is evaluated ahead
     child.suspend()
-    pending = client.ask(URI, (6, 11))
+    pending = client.ask(URI, (2, 11))
     for _ in range(20):  # turns of the event loop: the question has long been put to the worker
         client.command("midfill.status")
     child.kill()
     assert client.result(pending) == {"items": []}
     assert "SIGKILL" in client.notification("window/showMessage")["message"]
-    assert len(client.items(URI, (6, 11))) == 1
+    client.change(URI, 3, (0, 0), "import re\n")
+    assert len(client.items(URI, (7, 11))) == 1
     assert worker(client).pid != child.pid
-    assert client.reasons() == {"backend-error": 1, "shown": 2}
+    assert client.reasons() == {"backend-error": 1, "shown": 3}
     client.shut_down()
 
 
