@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from backends.base import BackendError, ErrorKind
+from backends.plain import plain
 from backends.settings import BackendSettings
 
 COMMAND_TIMEOUT_S = 60.0  # long enough to type a passphrase
 _PRINTABLE = re.compile("[!-~]+")  # what a header can hold, without blanks
+MOST_OUTPUT = 16 * 1024  # bytes; no key is so long
+LEFT_OUTPUT_S = 0.5  # until the last bytes of a command that has ended were read
 RETRY_S = 30.0  # a failed command is not run again, and a refused key not resolved again, sooner than this
 
 
@@ -54,27 +57,64 @@ def read_variable(name: str, meaning: str) -> Key:
 
 def _from_command(command: tuple[str, ...]) -> Key:
     # Only the program's name is shown: arguments may be private.
-    source = f"key_command {PurePath(command[0]).name!r}"
+    source = f"key_command {plain(PurePath(command[0]).name)!r}"
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,  # the server's own stdin carries JSON-RPC
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=COMMAND_TIMEOUT_S,
-            check=False,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-    except subprocess.TimeoutExpired:
-        raise BackendError(ErrorKind.SETTINGS, f"{source} did not end within {COMMAND_TIMEOUT_S:g} s.") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise BackendError(ErrorKind.SETTINGS, f"{source} cannot be run: {why}.") from None
-    if done.returncode != 0:
-        raise BackendError(
-            ErrorKind.SETTINGS, f"{source} failed with exit code {done.returncode}; run it in a terminal."
-        )
-    return checked_key(done.stdout.decode("utf-8", "replace"), source)
+    output = _Output(process)
+    try:
+        code = process.wait(COMMAND_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        hint = "Run it in a terminal: nobody sees what it asks here."
+        message = f"{source} did not end within {COMMAND_TIMEOUT_S:g} s. {hint}"
+        raise BackendError(ErrorKind.SETTINGS, message) from None
+    text = output.text()
+    if len(text) > MOST_OUTPUT:
+        raise BackendError(ErrorKind.SETTINGS, f"{source} must print the key alone; it printed far more.")
+    if code != 0:
+        raise BackendError(ErrorKind.SETTINGS, f"{source} failed with exit code {code}; run it in a terminal.")
+    if "\n" in text.strip():
+        lines = text.strip().count("\n") + 1
+        raise BackendError(ErrorKind.SETTINGS, f"{source} must print the key alone; it printed {lines} lines.")
+    return checked_key(text, source)
+
+
+class _Output:
+    """What a command prints, read in a daemon thread: whoever it left running may keep its output open for hours.
+
+    A command that prints more than `MOST_OUTPUT` is killed.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._parts: list[bytes] = []
+        self._thread = threading.Thread(target=self._run, daemon=True, name="midfill-key-output")
+        self._thread.start()
+
+    def text(self) -> str:
+        """All that came, once the command has ended."""
+        self._thread.join(LEFT_OUTPUT_S)
+        return b"".join(self._parts).decode("utf-8", "replace")
+
+    def _run(self) -> None:
+        assert self._process.stdout is not None
+        size = 0
+        with self._process.stdout as pipe:
+            while size <= MOST_OUTPUT and (part := os.read(pipe.fileno(), MOST_OUTPUT)):
+                self._parts.append(part)
+                size += len(part)
+        if size > MOST_OUTPUT:
+            self._process.kill()
 
 
 def checked_key(value: str, source: str) -> Key:
@@ -98,7 +138,7 @@ class KeySource:
         self._settings = settings
         self._given = given
         self._outcome: asyncio.Future[Key | BackendError | None] | None = None
-        self._since = 0.0  # when the outcome was asked for, seconds of the loop's clock
+        self._since = 0.0  # when the outcome was asked for, then when it came; seconds of the loop's clock
 
     async def get(self) -> Key | None:
         """Raises BackendError(SETTINGS). A cancelled caller does not stop the command: the next request has its key."""
@@ -112,11 +152,15 @@ class KeySource:
         ):
             self._since = now
             self._outcome = _in_thread(self._settings)
+            self._outcome.add_done_callback(self._ended)
         await asyncio.wait({self._outcome})
         outcome = self._outcome.result()
         if isinstance(outcome, BackendError):
             raise BackendError(outcome.kind, outcome.message)
         return outcome
+
+    def _ended(self, outcome: asyncio.Future[Key | BackendError | None]) -> None:
+        self._since = outcome.get_loop().time()  # a command may take longer than the pause after it
 
     def refused(self) -> None:
         """The service did not take the key: commands that print short-lived tokens are asked again next time."""

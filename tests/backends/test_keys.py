@@ -61,10 +61,48 @@ def test_an_unset_variable_is_named(monkeypatch: pytest.MonkeyPatch, value: str 
     assert f"{NAME} is not set" in refusal(by_environment())
 
 
-@pytest.mark.parametrize("bad", [f"{CANARY} b", f"{CANARY}\nb", f"{CANARY}\x00", f"{CANARY}é"])
+@pytest.mark.parametrize("bad", [f"{CANARY} b", f"{CANARY}\rb", f"{CANARY}\x00", f"{CANARY}é"])
 def test_a_key_that_fits_no_header_is_refused_without_being_told(bad: str) -> None:
     message = refusal(command(f"import sys; sys.stdout.buffer.write({bad!r}.encode())"))
     assert "characters no key has" in message
+
+
+@pytest.mark.parametrize("lines", [2, 5])
+def test_a_command_that_prints_more_than_the_key_is_told_so(lines: int) -> None:
+    message = refusal(command(f"print('{CANARY}\\n' * {lines})"))
+    assert message.endswith(f"must print the key alone; it printed {lines} lines.")
+
+
+def test_a_command_that_prints_without_end_is_ended() -> None:
+    message = refusal(command(f"while True: print({CANARY!r})"))
+    assert message.endswith("must print the key alone; it printed far more.")
+
+
+def test_whoever_a_command_leaves_running_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "COMMAND_TIMEOUT_S", 5.0)
+    inner = "import time; time.sleep(10)"  # with its output open, as agents of keys do
+    code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {inner!r}]); print({CANARY!r})"
+    key = resolve_key(command(code))
+    assert key
+    assert key.value == CANARY
+
+
+@pytest.mark.parametrize(("later", "runs"), [(25.0, "x"), (35.0, "xx")])
+async def test_the_pause_begins_when_the_command_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: float, runs: str
+) -> None:
+    settings, marks = counting(tmp_path, "raise SystemExit(1)")
+    source, loop = KeySource(settings), asyncio.get_running_loop()
+    clock, passed = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: clock() + passed)
+    first = asyncio.create_task(source.get())
+    await asyncio.sleep(0)
+    passed = 60.0  # while it runs
+    assert isinstance((await asyncio.gather(first, return_exceptions=True))[0], BackendError)
+    passed += later
+    with pytest.raises(BackendError):
+        await source.get()
+    assert marks.read_text() == runs
 
 
 def test_from_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
