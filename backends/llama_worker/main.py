@@ -9,6 +9,7 @@ either after `idle_unload_s` without a request. Knows no prompt and no token.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # imported when a model is loaded: they need what the extra `
 
 PROGRESS_STEP = 0.02
 LINGER_S = 5.0  # how long a shared worker waits for another server when the last one has left
+NICE = 5  # of 19; beside a process of usual priority that takes all it can get, a third of a processor is left
 _LOOK_S = 1.0  # how often it looks whether it is wanted
 
 
@@ -113,6 +115,7 @@ def main(where: str = "") -> None:
     """For all who meet at the socket `where`; without one for the parent alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     sys.stdout.flush()
+    _step_back()
     hub, meeting = Hub(), None
     if where:
         meeting = meet(Path(where))
@@ -125,6 +128,17 @@ def main(where: str = "") -> None:
         start("parent", lambda: _serve_parent(hub, parent))
     Worker(hub).run(meeting)
     os._exit(0)  # threads wait in the system for those who are still connected
+
+
+def _step_back() -> None:
+    """Editors, language servers and compilers come first: who waits for them notices it more."""
+    with contextlib.suppress(ImportError, OSError):
+        if sys.platform == "win32":
+            import psutil
+
+            psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+        else:
+            os.nice(NICE)
 
 
 def _serve_parent(hub: Hub, parent: Peer) -> None:

@@ -30,6 +30,7 @@ from backends.base import (
     SilentObserver,
 )
 from backends.llama_cpp import LlamaCppBackend
+from backends.llama_worker.main import NICE
 from backends.settings import BackendSettings
 from tests import tiny_gguf
 from tests.llama_child import needs_llama
@@ -196,7 +197,8 @@ async def test_it_outlives_a_killed_server(make: Make, slow: Path, runtime_folde
     """A server that is killed at work neither takes the worker along nor leaves its work behind."""
     code = (
         "import asyncio, sys\nfrom contextlib import aclosing\nfrom backends.base import *\n"
-        "from backends.llama_cpp import LlamaCppBackend\nfrom backends.settings import BackendSettings\n"
+        "from backends.llama_cpp import LlamaCppBackend\nfrom backends.llama_worker.main import NICE
+from backends.settings import BackendSettings\n"
         "async def main():\n"
         "    settings = BackendSettings('llama-cpp', model_path=sys.argv[1], context_tokens=4096, threads=1)\n"
         "    backend = LlamaCppBackend('local', settings, SilentObserver())\n"
@@ -227,6 +229,12 @@ async def test_a_model_that_nobody_asks_is_unloaded(make: Make) -> None:
     await gone(worker)
     assert await finish(backend) is Finish.LENGTH
     assert backend.pid != worker.pid
+
+
+async def test_the_model_steps_back_behind_the_editor(make: Make) -> None:
+    backend = make()
+    await backend.prepare()
+    assert process(backend).nice() == min(19, os.nice(0) + NICE)
 
 
 async def test_nobody_else_can_come_in(make: Make, runtime_folder: Path) -> None:
