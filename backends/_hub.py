@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -35,7 +35,6 @@ from backends.model_store import Reference, hub_folder, repo_folder
 WAITS_S = (1.0, 2.0, 4.0)  # before the next attempt at a transfer that broke off; anew whenever something has come
 _LOCK_S = 1.0
 _READ_BYTES = 1 << 20
-_STEPS = 1000  # progress is told that often at most
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PLAIN_NAME = re.compile(r"[\w-]{1,128}")  # becomes part of a path
 
@@ -182,18 +181,16 @@ def _transfer(
     tell: Callable[[float | None], None],
 ) -> None:
     """Until all of it is here. Raises httpx2.HTTPError when nothing more comes."""
-    failures, told_at = 0, -1
+    failures = 0
     while remote.size is None or partial.size < remote.size:
         before = partial.size
         try:
-            for data in _stream(reference, remote, partial.size, partial.restart):
-                partial.write(data)
-                step = int(_STEPS * partial.size / remote.size) if remote.size else 0
-                if step > told_at:
-                    told_at = step
-                    tell(min(step / _STEPS, 1.0) if remote.size else None)
-                if remote.size is not None and partial.size > remote.size:
-                    return  # the checksum will be wrong
+            with contextlib.closing(_stream(reference, remote, partial.size, partial.restart)) as stream:
+                for data in stream:
+                    partial.write(data)
+                    tell(min(partial.size / remote.size, 1.0) if remote.size else None)
+                    if remote.size is not None and partial.size > remote.size:
+                        return  # the checksum will be wrong
             if remote.size is None:
                 return
             problem: Exception = httpx2.RemoteProtocolError("it ended early")
@@ -208,7 +205,9 @@ def _transfer(
             wait(WAITS_S[failures - 1])
 
 
-def _stream(reference: Reference, remote: Remote, start: int, restart: Callable[[], None]) -> Iterator[bytes]:
+def _stream(
+    reference: Reference, remote: Remote, start: int, restart: Callable[[], None]
+) -> Generator[bytes, None, None]:
     """The file from byte `start` on; calls `restart` if the server begins at 0 all the same.
 
     The address names the commit, so that a file which changes on the hub meanwhile is not mixed with its successor. It
