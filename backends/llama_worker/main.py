@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # imported when a model is loaded: they need what the extra `
 
 PROGRESS_STEP = 0.02
 LINGER_S = 5.0  # how long a shared worker waits for another server when the last one has left
-NICE = 5  # of 19; beside a process of usual priority that takes all it can get, a third of a processor is left
+NICE = 5  # of 19: a third of the time is left beside a busy process of usual priority
 _LOOK_S = 1.0  # how often it looks whether it is wanted
 
 

@@ -197,8 +197,7 @@ async def test_it_outlives_a_killed_server(make: Make, slow: Path, runtime_folde
     """A server that is killed at work neither takes the worker along nor leaves its work behind."""
     code = (
         "import asyncio, sys\nfrom contextlib import aclosing\nfrom backends.base import *\n"
-        "from backends.llama_cpp import LlamaCppBackend\nfrom backends.llama_worker.main import NICE
-from backends.settings import BackendSettings\n"
+        "from backends.llama_cpp import LlamaCppBackend\nfrom backends.settings import BackendSettings\n"
         "async def main():\n"
         "    settings = BackendSettings('llama-cpp', model_path=sys.argv[1], context_tokens=4096, threads=1)\n"
         "    backend = LlamaCppBackend('local', settings, SilentObserver())\n"
