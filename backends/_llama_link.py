@@ -66,12 +66,14 @@ def place(parts: Sequence[object], folder: Path | None = None) -> Place | None:
         with warnings.catch_warnings(action="ignore"):  # an unsafe folder is not used
             folder = folder or platformdirs.user_runtime_path("midfill")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
+        status, above = folder.lstat(), folder.parent.stat()
     except OSError:
         return None
     found = Place(folder, key)
     private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
-    return found if private and len(os.fsencode(found.socket)) <= _PATH_BYTES else None
+    # Whoever may write to the folder above could put another one in its place.
+    steady = above.st_uid in (0, os.getuid()) and (not above.st_mode & 0o022 or bool(above.st_mode & stat.S_ISVTX))
+    return found if private and steady and len(os.fsencode(found.socket)) <= _PATH_BYTES else None
 
 
 def _code() -> list[object]:

@@ -253,6 +253,9 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path) -> None:
     safe.chmod(0o750)
     assert place(["model"], safe) is None
     safe.chmod(0o700)
+    for mode, good in ((0o777, False), (0o1777, True), (0o775, False), (0o755, True)):
+        tmp_path.chmod(mode)
+        assert (place(["model"], safe) is not None) == good
     (tmp_path / "link").symlink_to(safe)
     assert place(["model"], tmp_path / "link") is None
     assert place(["model"], tmp_path / ("long" * 40)) is None
