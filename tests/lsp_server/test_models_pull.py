@@ -314,6 +314,14 @@ class TestRefused:
     def test_an_endpoint_that_is_none(self, home: Home, endpoint: str) -> None:
         failed(home, home.pull(HF_ENDPOINT=endpoint), 3, endpoint, "HF_ENDPOINT")
 
+    def test_the_library_is_missing(self, home: Home, hub: Hub) -> None:
+        """The rest of `models` needs none."""
+        (home.path / "sitecustomize.py").write_text("import sys\nsys.modules['huggingface_hub'] = None\n")
+        path = os.pathsep.join([str(home.path), str(ROOT)])
+        failed(home, home.pull(PYTHONPATH=path), 2, "Pulling needs huggingface-hub", "pip install huggingface-hub")
+        assert home.run("list", PYTHONPATH=path).returncode == 0
+        assert hub.log == []
+
     def test_nobody_there(self, home: Home, hub: Hub) -> None:
         failed(home, home.pull(HF_ENDPOINT="http://127.0.0.1:9"), 3, "cannot be reached", "HF_ENDPOINT", "HTTPS_PROXY")
 
