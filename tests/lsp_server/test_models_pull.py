@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lsp_server.commandline import INTERRUPTIBLE, Done, environment
+from tests.lsp_server.commandline import INTERRUPTIBLE, ROOT, Done, environment
 from tests.lsp_server.pulling import CONTENT, FILE, HALF, NAME, REPO, TOKEN, Home
 from tests.services.hub import COMMIT, Fault, Hub
 
