@@ -15,7 +15,8 @@ import pytest
 from backends.embedded import embedded_model
 from backends.model_table import BY_NAME, EMBEDDED, MODELS
 from lsp_server.commands._models_progress import Progress
-from tests.lsp_server.commandline import environment, midfill
+from tests.llama_child import needs_llama
+from tests.lsp_server.commandline import ROOT, environment, midfill
 from tests.lsp_server.pulling import CONTENT, FILE, NAME, REPO, Home
 from tests.services.hub import COMMIT, Fault, Hub
 
@@ -139,6 +140,31 @@ class TestPath:
         assert not (tmp_path / "hub").exists()
 
 
+@needs_llama
+@pytest.mark.model
+@pytest.mark.skipif(embedded_model() is None, reason="the embedded model is not installed")
+def test_a_pulled_model_completes(tmp_path: Path, hub: Hub) -> None:
+    """The whole way: a real model comes from the hub, is set by its name, and writes what it writes elsewhere."""
+    home, model = Home(tmp_path, hub), embedded_model()
+    assert model
+    hub.files["me/SmolLM2-GGUF/smollm2-test.gguf"] = model.read_bytes()
+    hub.faults = [Fault(after=50_000_000)]
+    assert home.pull("me/SmolLM2-GGUF:smollm2-test.gguf").returncode == 0
+    settings = 'kind = "llama-cpp"\nmodel = "me/SmolLM2-GGUF:smollm2-test.gguf"\ntimeout_s = 100\n'
+    (tmp_path / "a.toml").write_text(f"[backends.a]\n{settings}")
+    place = f"{ROOT / 'examples' / 'inventory.py'}:24:26"
+    done = midfill("complete", place, "--config", "a.toml", "--explain", cwd=tmp_path, env=home.env())
+    assert (done.returncode, done.stdout) == (0, ".price * item.quantity\n"), done.stderr
+    assert "Prompt family of the model 'smollm2-test': smollm2" in done.stderr
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with Hub() as hub:
+        hub.files[f"{REPO}/{FILE}"] = CONTENT
+        yield hub
+
+
 class TestProgress:
     def seen(self, capfd: pytest.CaptureFixture[str]) -> str:
         return capfd.readouterr().err
@@ -214,9 +240,3 @@ class TestProgress:
         assert "\r[#" in text
         assert " % " in text or " %, " in text
         assert 'done. To use it: kind = "llama-cpp"' in text
-
-    @pytest.fixture
-    def hub(self) -> Iterator[Hub]:
-        with Hub() as hub:
-            hub.files[f"{REPO}/{FILE}"] = CONTENT
-            yield hub
