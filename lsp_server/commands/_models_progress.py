@@ -21,7 +21,7 @@ class Progress:
     def __init__(self, *, terminal: bool | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self._terminal = sys.stderr is not None and sys.stderr.isatty() if terminal is None else terminal
         self._now = now
-        self._began: dict[str, tuple[float, float]] = {}  # key -> when, and at which fraction
+        self._began: dict[str, tuple[float, float] | None] = {}  # key -> when and where the first piece came
         self._drawn = float("-inf")
         self._line = 0
 
@@ -31,17 +31,22 @@ class Progress:
     def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
         if key not in self._began:
             if not done:
-                self._began[key] = (self._now(), fraction or 0.0)
+                self._began[key] = None
                 note(f"{title} …")
-        elif self._terminal:
+        elif fraction is not None:
+            self._show(key, fraction, done=done)
+
+    def _show(self, key: str, fraction: float, *, done: bool) -> None:
+        self._began[key] = self._began[key] or (self._now(), fraction)  # what an earlier attempt left is no speed
+        if self._terminal:
             self._draw(key, fraction, done=done)
-        elif fraction is not None and not done and int(fraction * _LINES) > self._line:
+        elif not done and int(fraction * _LINES) > self._line:
             self._line = int(fraction * _LINES)
             note(f"{100 * self._line // _LINES} %{self._left(key, fraction)}")
 
-    def _draw(self, key: str, fraction: float | None, *, done: bool) -> None:
+    def _draw(self, key: str, fraction: float, *, done: bool) -> None:
         now = self._now()
-        if fraction is None or (now - self._drawn < _REDRAW_S and not done):
+        if now - self._drawn < _REDRAW_S and not done:
             return
         self._drawn = now
         full = int(_BAR * fraction)
@@ -51,7 +56,7 @@ class Progress:
 
     def _left(self, key: str, fraction: float) -> str:
         """How long it will take at the speed so far."""
-        began, first = self._began[key]
+        began, first = self._began[key] or (0.0, fraction)
         if fraction <= first or fraction >= 1:
             return ""
         seconds = round((self._now() - began) / (fraction - first) * (1 - fraction))

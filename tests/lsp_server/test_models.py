@@ -185,8 +185,20 @@ class TestProgress:
             "",
         ]
 
+    def test_what_was_here_before_is_no_speed(self, capfd: pytest.CaptureFixture[str]) -> None:
+        now = [0.0]
+        shown = Progress(terminal=False, now=lambda: now[0])
+        for now[0], fraction in ((0.0, 0.0), (5.0, 0.4), (15.0, 0.5), (40.0, 0.75)):
+            shown.progress("key", "Downloading m", fraction)
+        assert self.seen(capfd).split("\n")[1:] == [
+            "midfill: 25 %",
+            "midfill: 50 %, 0:50 left",
+            "midfill: 75 %, 0:25 left",
+            "",
+        ]
+
     def test_a_bar_on_a_terminal(self, capfd: pytest.CaptureFixture[str]) -> None:
-        """Redrawn ten times a second, and gone at the end. What was here before does not count as speed."""
+        """Redrawn ten times a second, and gone at the end."""
         now = [0.0]
         shown = Progress(terminal=True, now=lambda: now[0])
         shown.progress("key", "Downloading m", 0.0)
