@@ -1,7 +1,7 @@
 """Model files that were pulled from a Hugging Face hub: what they are called, where they lie, how one is brought here.
 
-The folder is the one of huggingface_hub and of what is built on it, so that a file is on a disk once. The library itself
-is imported only to pull.
+The folder is the one of huggingface_hub and of what is built on it, so that a file is on a disk once. The library is
+imported only to pull.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Progress:
             self._draw(key, fraction, done=done)
         elif not done and int(fraction * _LINES) > self._line:
             self._line = int(fraction * _LINES)
-            note(f"{100 * self._line // _LINES} %{self._left(key, fraction)}")
+            note(f"{100 * fraction:.0f} %{self._left(key, fraction)}")
 
     def _draw(self, key: str, fraction: float, *, done: bool) -> None:
         now = self._now()

@@ -191,7 +191,7 @@ class TestProgress:
         for now[0], fraction in ((0.0, 0.0), (5.0, 0.4), (15.0, 0.5), (40.0, 0.75)):
             shown.progress("key", "Downloading m", fraction)
         assert self.seen(capfd).split("\n")[1:] == [
-            "midfill: 25 %",
+            "midfill: 40 %",
             "midfill: 50 %, 0:50 left",
             "midfill: 75 %, 0:25 left",
             "",
