@@ -6,12 +6,34 @@ Must not know what is exchanged.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx
 
+from backends.base import BackendError
+
 _CANCEL = 8  # the error code of HTTP/2 for "no longer wanted" (RFC 9113, section 7)
 _SENDING_S = 2.0  # how long a request that nobody wants may go on; a handshake is of use to the next one
+
+
+@contextmanager
+def told_by_httpx() -> Iterator[None]:
+    """Around calls of httpx: what httpcore lets through of h2, anyio and its own is told as a RemoteProtocolError."""
+    try:
+        yield
+    except httpx.LocalProtocolError as error:
+        said = error.__cause__.args[:1] if error.__cause__ else ()
+        if any(type(what).__module__.startswith("h2.") for what in said):  # mostly of what the other side sent
+            raise httpx.RemoteProtocolError(type(said[0]).__name__) from error
+        raise
+    except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict, OSError, ExceptionGroup):
+        raise
+    except BackendError:  # what one reads may be what another has read
+        raise
+    except Exception as error:
+        raise httpx.RemoteProtocolError(type(error).__name__) from error
 
 
 class Exchange:
@@ -77,20 +99,15 @@ class Exchange:
                 await each.aclose()
 
     async def _end(self, stream_id: int) -> None:
-        import httpcore  # both are there, as HTTP/2 is spoken
-        from h2.exceptions import ProtocolError
-
         # Other connections have streams of the same number.
         mine = [request.connection for pool in self._pools() for request in self._mine(pool)]
         connection: Any = getattr(mine[0], "_connection", None) if mine else None
         stream = connection._h2_state.streams.get(stream_id) if hasattr(connection, "_h2_state") else None
         if stream is None or stream.closed:  # it has come to its end
             return
-        try:
+        with suppress(Exception):  # the connection is gone, which h2, httpcore and anyio tell in ways of their own
             connection._h2_state.reset_stream(stream_id, _CANCEL)
             await connection._write_outgoing_data(self._request)
-        except (ProtocolError, httpcore.NetworkError):  # the connection is gone
-            return
 
     def _mine(self, pool: Any) -> list[Any]:
         return [each for each in pool._requests if each.request.extensions.get("trace") is self]

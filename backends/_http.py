@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import ipaddress
 import logging
+import math
 import os
 import ssl
 import time
@@ -16,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from backends._exchange import Exchange
+from backends._exchange import Exchange, told_by_httpx
 from backends._failures import failure, proxy_of
 from backends._safe import shown_url
 from backends.base import BackendError, ErrorKind
@@ -70,7 +71,8 @@ def retry_after_s(response: httpx.Response) -> float | None:
     """The Retry-After header in seconds from now; None if absent or unreadable."""
     value = response.headers.get("retry-after", "").strip()
     with suppress(ValueError):
-        return max(0.0, float(value))
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     with suppress(ValueError, TypeError):
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     return None
@@ -160,21 +162,22 @@ class HttpClient:
         finally:
             if not waited or task.cancelled() or task.exception() is not None:
                 self._apart(self._abandoned(task, exchange))
-        return task.result()
+        with told_by_httpx():
+            return task.result()
 
     async def _abandoned(self, task: asyncio.Task[httpx.Response], exchange: Exchange) -> None:
         if not task.done():
             exchange.abandon(task)
             await asyncio.wait({task})
         if not task.cancelled() and task.exception() is None:
-            await task.result().aclose()
+            await self.release(task.result())
         await exchange.close()
 
     async def release(self, response: httpx.Response) -> None:
         """Give the connection back, or close it if the answer was not read to its end. Goes on if it is cancelled."""
 
         async def run() -> None:
-            with suppress(httpx.HTTPError):
+            with suppress(*FAILURES), told_by_httpx():
                 await response.aclose()
             await response.request.extensions["trace"].close()
 

@@ -274,8 +274,7 @@ class HttpBackend(ABC):
             self._keys.refused()
         where = shown_url(ask.url)
         message = f"{where} reports an error{f' {status}' if status else ''}: {self._safe(said, ask, key)}"
-        if advised := " ".join(filter(None, (advice(kind, status or 400, key), self.hint(kind, ask)))):
-            message += f". {advised}"
+        message = " ".join(filter(None, (f"{message}.", advice(kind, status or 400, key), self.hint(kind, ask))))
         raise BackendError(kind, message, status=status)
 
     def _refusal(self, response: httpx.Response, body: str, ask: Ask, key: Key | None) -> BackendError:

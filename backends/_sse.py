@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
+from backends._exchange import told_by_httpx
 from backends.base import BackendError, ErrorKind
 
 MOST_BYTES = 32 << 20  # of one answer, unpacked: thousands of tokens with hundreds of bytes of JSON around each
@@ -54,8 +55,12 @@ async def parts_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
 
     Others get their turn between them. Raises BackendError(PROTOCOL) beyond `MOST_BYTES`, and httpx's own errors.
     """
-    size = 0
-    async for part in response.aiter_bytes():
+    size, parts = 0, response.aiter_bytes()
+    while True:
+        with told_by_httpx():
+            part = await anext(parts, None)
+        if part is None:
+            return
         size += len(part)
         if size > MOST_BYTES:
             raise BackendError(ErrorKind.PROTOCOL, f"The service's answer is larger than {MOST_BYTES >> 20} MiB.")

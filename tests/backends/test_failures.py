@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import StreamEnded
 
 from backends._failures import failure
 from backends.base import BackendError, BackendRequest, ErrorKind
@@ -17,6 +21,7 @@ from tests.services.listening import listening
 from tests.services.proxy import Proxy, proxy_server
 from tests.services.raw import events, http, raw_server
 
+PART = '{"generated_text": "x", "finish_reason": null}'
 FINAL = '{"generated_text": "x", "finish_reason": "stop"}'
 
 
@@ -91,6 +96,51 @@ async def test_a_redirect_that_cannot_be_read(failing: Any) -> None:
         error = await failing(raw.url)
     assert error.kind is ErrorKind.PROTOCOL
     assert "redirects to what is no address" in error.message
+
+
+class BrokenH2:
+    """HTTP/2 that goes wrong in a way of its own, at the first connection only."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        self.connections = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        broken = self.connections == 1
+        connection = H2Connection(H2Configuration(client_side=False, validate_outbound_headers=False))
+        connection.initiate_connection()
+        while data := await reader.read(65536):
+            for event in connection.receive_data(data):
+                if isinstance(event, StreamEnded):
+                    head = [(":status", "99x" if broken and self.how == "status" else "200")]
+                    connection.send_headers(event.stream_id, [*head, ("content-type", "text/event-stream")])
+                    body = events(PART if broken else FINAL)
+                    connection.send_data(event.stream_id, body, end_stream=not broken)
+            writer.write(connection.data_to_send())
+            await writer.drain()
+            if broken and connection.inbound_flow_control_window and connection.open_inbound_streams:
+                if self.how == "frames":
+                    writer.write(b"\x00\x00\x01\x03\x00\x00\x00\x00\x00\x00")  # RST_STREAM of no stream
+                    await writer.drain()
+                elif self.how == "cut":
+                    writer.transport.abort()
+                    return
+
+
+@pytest.mark.parametrize("how", ["status", "frames", "cut"])
+async def test_whatever_http_2_goes_wrong_with_is_an_error_of_the_backend(
+    make_ffm: Any, question: BackendRequest, collect: Any, how: str
+) -> None:
+    service = BrokenH2(how)
+    async with listening(service.serve, server_context(alpn=("h2",))) as port:
+        backend = make_ffm(f"https://127.0.0.1:{port}/api", ca_file=str(CA))
+        with pytest.raises(BackendError) as caught:
+            await collect(backend, question)
+        assert caught.value.kind in (ErrorKind.PROTOCOL, ErrorKind.TRUNCATED, ErrorKind.UNREACHABLE)
+        await backend.aclose()
+        again = make_ffm(f"https://127.0.0.1:{port}/api", ca_file=str(CA))
+        assert [delta.text for delta in await collect(again, question)] == ["x"]
 
 
 # Proxies --------------------------------------------------------------------------------------------------------------

@@ -122,7 +122,17 @@ def test_status(status: int, html: bool, kind: ErrorKind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"), [("7", 7.0), ("0.5", 0.5), ("-3", 0.0), ("soon", None), ("", None), ("nan days", None)]
+    ("value", "seconds"),
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-3", 0.0),
+        ("soon", None),
+        ("", None),
+        ("nan days", None),
+        ("nan", None),
+        ("inf", None),
+    ],
 )
 def test_retry_after(value: str, seconds: float | None) -> None:
     assert retry_after_s(httpx.Response(429, headers={"retry-after": value})) == seconds
