@@ -118,6 +118,12 @@ def _drop(_level: int, _text: bytes, _data: object) -> None:
 _silent: Any = api.llama_log_callback(_drop)  # kept: llama.cpp holds only its address
 
 
+def _step_back(nice: int) -> None:
+    """As our worker does: on a busy machine the priority decides."""
+    if hasattr(os, "nice"):
+        os.nice(nice)
+
+
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints
@@ -126,6 +132,7 @@ def main() -> None:
         fields = json.loads(line)
         operation = fields.pop("op")
         if operation == "load":
+            _step_back(fields.pop("nice"))
             bare = Bare(**fields)
             answer: dict[str, Any] = {}
         else:

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from backends._llama_process import environment
 from backends._model_file import model_file, model_name, physical_cores
 from backends.base import Backend, BackendError
+from backends.llama_worker.main import NICE
 from backends.settings import BackendSettings
 from completion.settings import CompletionSettings, ContextSettings, EngineSettings
 from lsp_server import cli, compose, fds
@@ -151,7 +152,7 @@ class _Bench:
             return
         async with Child(path, environment()) as bare:
             model = str(model_file(self._entry()))
-            await bare.ask("load", path=model, threads=self._threads, context_tokens=_CONTEXT)
+            await bare.ask("load", path=model, threads=self._threads, context_tokens=_CONTEXT, nice=NICE)
             for name, measure in figures.items():
                 await self._figure(name, measure(bare))
 

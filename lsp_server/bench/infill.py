@@ -34,10 +34,11 @@ from lsp_server.settings import Settings, load
 
 HELP = "share of HumanEval's holes filled so that the program works; runs what the model writes"
 WHOLE = "whole engine"
-# What of the local engine can be switched off, by `parameters` of its settings.
+# The local engine judges by what follows where the machine is fast enough; here always, lest the figures depend on it.
+ALL_ON: Mapping[str, Any] = {"judge": True}
 SWITCHES: Mapping[str, Mapping[str, Any]] = {
     "without suffix judging": {"judge": False},
-    "without token healing": {"heal": False},
+    "without token healing": {"judge": True, "heal": False},
     "without both": {"judge": False, "heal": False},
 }
 _NO_STEPS: Mapping[str, bool] = MappingProxyType({})
@@ -113,12 +114,11 @@ class _Bench:
     async def run(self, out: BinaryIO, switches: Mapping[str, Mapping[str, Any]], *, each_filter: bool) -> None:
         """Raises BackendFailedError, BackendError."""
         steps = filters.each() if each_filter else {}
-        await self._engine(WHOLE, self._settings, Terminal(out), steps)
+        await self._engine(WHOLE, switched(self._settings, ALL_ON) or self._settings, Terminal(out), steps)
         for name, parameters in switches.items():
             settings = switched(self._settings, parameters)
             if settings is None:
                 continue
-            note(f"{name} …")
             if not await self._engine(name, settings, Notices(out)):
                 self.left_out[name] = unknown(parameters)
 
@@ -140,14 +140,19 @@ class _Bench:
                 aclosing(compose.build_engine(settings, backends, traces, terminal))
             )
             asker = Asker(engine, traces, lines, self._checker)
-            self.rows.append(await asker.row(name, self._tasks))
+            await self._row(asker, name)
             # Those that run when an answer is taken from the cache come first: the model need not write again.
             for step, before_cache in sorted(steps.items(), key=itemgetter(1)):
                 if before_cache:
                     engine.clear_cache()
                 with filters.without(step):
-                    self.rows.append(await asker.row(f"without {step}", self._tasks))
+                    await self._row(asker, f"without {step}")
         return True
+
+    async def _row(self, asker: Asker, name: str) -> None:
+        row = await asker.row(name, self._tasks)
+        note(f"{name}: {row.share:.1%}")  # rows take minutes
+        self.rows.append(row)
 
     def as_json(self) -> dict[str, Any]:
         rows = [row.as_json() for row in self.rows]

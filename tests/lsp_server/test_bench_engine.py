@@ -124,7 +124,7 @@ async def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 async def bare(tmp_path: Path) -> AsyncIterator[Child]:
     async with Child(children.script("bare_llama.py"), environment()) as child:
         path = tiny_gguf.random(tmp_path / "bare.gguf")
-        await child.ask("load", path=str(path), threads=1, context_tokens=2048)
+        await child.ask("load", path=str(path), threads=1, context_tokens=2048, nice=0)
         yield child
 
 
