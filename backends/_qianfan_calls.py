@@ -134,8 +134,9 @@ def _joined(base: httpx.URL, path: str) -> str:
 
 def _text(record: Mapping[str, Any], name: str) -> str:
     value = record.get(name)
-    if not isinstance(value, str) or not value:
-        raise BackendError(ErrorKind.PROTOCOL, f"The service's answer has no {name}.")
+    # An HTTP library would quote the whole header in its own error.
+    if not isinstance(value, str) or not value or not all("!" <= character <= "~" for character in value):
+        raise BackendError(ErrorKind.PROTOCOL, f"The service's answer has no {name}, or none that can be sent.")
     return value
 
 

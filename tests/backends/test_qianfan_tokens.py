@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -131,3 +132,13 @@ async def test_keys_go_to_the_clouds_own_host_only(make_qianfan: Any) -> None:
         error = await failure(make_qianfan(url="", proxy=f"http://127.0.0.1:{proxy.port}", **IAM))
         assert error.kind is ErrorKind.UNREACHABLE
         assert proxy.requests[0].startswith(b"CONNECT iam.bj.baidubce.com:443 ")
+
+
+@pytest.mark.parametrize("token", ["中文-token", "a b-token", "a\nb-token", "", 5, None])
+async def test_a_token_that_fits_no_header_is_refused_without_being_told(make_qianfan: Any, token: Any) -> None:
+    body = json.dumps({"token": token}).encode()
+    async with raw_server(http(body, content_type="application/json", length=True)) as raw:
+        error = await failure(make_qianfan(url=raw.url, **IAM))
+        assert error.kind is ErrorKind.PROTOCOL
+        assert error.message == "The service's answer has no token, or none that can be sent."
+        assert len(raw.requests) == 1
