@@ -161,23 +161,26 @@ class HttpBackend(ABC):
                 ask = await self.addressed(ask, key)
                 response = await self._http.post(ask.url, headers=await self._all_headers(ask, key), body=encoded(ask))
                 stack.push_async_callback(self._http.release, response)
-            if response.status_code != 200 or not streams(response):
-                async with self._http.within(deadline, ask.url, begun=True):
-                    record = await self._whole(response, ask, key)
-                delta = ask.reader.feed(record, last=True)
-                yield replace(delta, text=pairs.feed(delta.text, last=True))
-                return
-            records = await stack.enter_async_context(aclosing(self.records(response)))
-            while True:
-                async with self._http.within(deadline, ask.url, begun=True):
-                    record = await anext(records, _NONE_LEFT)
-                delta = self._read(record, ask, key)
-                if delta.finish:
-                    self._http.drain(records, stack.pop_all())
+            try:
+                if response.status_code != 200 or not streams(response):
+                    async with self._http.within(deadline, ask.url, begun=True):
+                        record = await self._whole(response, ask, key)
+                    delta = ask.reader.feed(record, last=True)
                     yield replace(delta, text=pairs.feed(delta.text, last=True))
                     return
-                if text := pairs.feed(delta.text):
-                    yield replace(delta, text=text)
+                records = await stack.enter_async_context(aclosing(self.records(response)))
+                while True:
+                    async with self._http.within(deadline, ask.url, begun=True):
+                        record = await anext(records, _NONE_LEFT)
+                    delta = self._read(record, ask, key)
+                    if delta.finish:
+                        self._http.drain(records, stack.pop_all())
+                        yield replace(delta, text=pairs.feed(delta.text, last=True))
+                        return
+                    if text := pairs.feed(delta.text):
+                        yield replace(delta, text=text)
+            except BackendError as error:
+                raise _located(error, ask.url) from None
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -320,6 +323,13 @@ class HttpBackend(ABC):
     def _safe(self, said: str, ask: Ask, key: Key | None) -> str:
         secrets = (key.value, *self._http.secrets) if key else self._http.secrets
         return safe_text(said, secrets=secrets, source=ask.source)
+
+
+def _located(error: BackendError, url: httpx.URL) -> BackendError:
+    """An answer that makes no sense, with the place it came from; other errors as they are."""
+    if error.kind is not ErrorKind.PROTOCOL or shown_url(url) in error.message:
+        return error
+    return BackendError(error.kind, f"{shown_url(url)}: {error.message}", status=error.status)
 
 
 def encoded(ask: Ask) -> bytes:

@@ -164,6 +164,23 @@ async def test_a_message_can_always_be_encoded(ask: Any) -> None:
     assert "HTTP 400: a\ufffd.".encode() in error.message.encode()
 
 
+@pytest.mark.parametrize(
+    ("body", "media", "says"),
+    [
+        (b"nothing", "application/json", "The service sent a record that is not JSON."),
+        (b"{}", "application/json", "The service's answer has no choices."),
+        (events("nothing"), "text/event-stream", "The service sent a record that is not JSON."),
+        (events("{}"), "text/event-stream", "The service's answer has no choices."),
+    ],
+)
+async def test_of_an_answer_that_makes_no_sense_it_is_said_where_it_came_from(
+    ask: Any, body: bytes, media: str, says: str
+) -> None:
+    error = await ask(http(body, content_type=media))
+    assert error.kind is ErrorKind.PROTOCOL
+    assert error.message.endswith(f"/api/completions: {says}")
+
+
 # Silence --------------------------------------------------------------------------------------------------------------
 
 
