@@ -57,7 +57,7 @@ def generate(context: Context, sequences: Sequences, request: Mapping[str, Any],
     report.prompt = prompt.tokens
     task = _Task(context, sequences, request, report, required, limit)
     held = sequences.take(prompt)
-    report.reused = report.held = len(held.tokens)
+    report.reused, report.held = held.reused, len(held.tokens)
     try:
         for _ in (steps := _Steps(sequences.evaluate(held, prompt))):
             report.held = len(held.tokens)

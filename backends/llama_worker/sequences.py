@@ -15,6 +15,17 @@ from backends.llama_worker.layout import Prompt
 
 WORTH = 32  # tokens that are kept rather than evaluated again
 NEAR = 32  # tokens between two places that count as one: typing, deleting, accepting
+STALE = 64  # tokens that may change before a text that was moved is evaluated again; measured, see docs/architecture.md
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The text after the hole is kept although that before it has changed: it is moved to its new positions."""
+
+    common: int  # tokens that both begin with
+    start: int  # where it stands
+    size: int
+    changed: int  # tokens before it that it does not know, or that are gone
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +36,9 @@ class Held:
     tokens: list[int] = field(default_factory=list)
     mark: int = 0
     end: int = 0
+    stale: int = 0  # tokens that have changed before the text after the hole since it was evaluated
+    move: Move | None = None  # what `evaluate` begins with
+    reused: int = 0  # tokens that the running request need not evaluate
     used: int = 0  # when, in requests
     users: int = 0  # requests that are at work with it: it is neither cut nor given up
 
@@ -36,10 +50,13 @@ class Sequences:
         self._time = 0
 
     def take(self, prompt: Prompt) -> Held:
-        """The sequence to go on with; what it holds is a beginning of the prompt, and not all of it. To be released."""
+        """The sequence to go on with, to be released. `evaluate` makes it hold the prompt."""
         self._time += 1
         held = self._take(prompt)
-        held.mark, held.end = prompt.mark, prompt.end
+        if held.move is None:
+            held.mark, held.end, held.reused = prompt.mark, prompt.end, len(held.tokens)
+        else:
+            held.reused = held.move.common + held.move.size
         return held
 
     def release(self, held: Held) -> None:
@@ -48,6 +65,8 @@ class Sequences:
     def evaluate(self, held: Held, prompt: Prompt) -> Generator[None, None, bool]:
         """Evaluate the rest of a prompt; yields between batches. False: aborted. Raises WorkerError."""
         tokens = prompt.tokens
+        if held.move is not None and not self._moved(held, held.move, prompt):
+            return False
         while True:
             start = len(held.tokens)
             if not self.extend([(held, tokens[start : start + BATCH])]):
@@ -122,6 +141,37 @@ class Sequences:
     def _oldest(self) -> Held | None:
         return min((h for h in self._held if not h.users), key=lambda h: h.used, default=None)
 
+    def _moved(self, held: Held, move: Move, prompt: Prompt) -> bool:
+        """New tokens stand before others that are kept, so they are evaluated in a sequence that ends there."""
+        held.move, context = None, self._context
+        fresh = prompt.tokens[move.common : prompt.mark]
+        aside = self._share(held, move.common)
+        try:
+            if fresh and not self.extend([(aside, fresh)]):
+                return False
+            context.remove(held.id, move.start + move.size)
+            context.remove(held.id, move.common, move.start)
+            context.shift(held.id, move.start, move.start + move.size, prompt.mark - move.start)
+            context.copy(aside.id, held.id, move.common, prompt.mark)
+        finally:
+            self.drop(aside)
+        held.tokens = list(prompt.tokens[: prompt.mark + move.size])
+        held.mark, held.end, held.stale = prompt.mark, prompt.end, held.stale + move.changed
+        return True
+
+    def _move(self, held: Held, common: int, prompt: Prompt) -> Move | None:
+        """How the text after the hole can be kept; None: not, or it would not be worth it, or no longer be right."""
+        if not self._context.shifts or held.users or common > min(held.mark, prompt.mark):
+            return None
+        changed = max(held.mark, prompt.mark) - common
+        size = _common(held.tokens[held.mark : held.end], prompt.tokens[prompt.mark : prompt.end])
+        if size < WORTH or changed > NEAR or held.stale + changed > STALE:
+            return None
+        whole = held.tokens[: held.mark + 1]
+        if any(other.tokens[: held.mark + 1] == whole for other in self._held if other is not held):
+            return None  # it may be the same cells, which have one position
+        return Move(common, held.mark, size, changed)
+
     def _take(self, prompt: Prompt) -> Held:
         best, common = None, 0
         wanted = list(prompt.tokens[:-1])  # the last one is evaluated anyway: its logits are needed
@@ -133,10 +183,15 @@ class Sequences:
                 best, common = held, count
         if best is None:
             return self._new()
+        best.move = self._move(best, common, prompt)
+        if best.move is not None:
+            return self._use(best)
         beyond = len(best.tokens) - common
         elsewhere = max(best.mark, prompt.mark) - common > NEAR
         if best.users or (beyond >= WORTH and elsewhere):
             return self._share(best, common)
+        if common <= best.mark:
+            best.stale = 0
         self.cut(best, common)
         return self._use(best)
 
@@ -146,6 +201,8 @@ class Sequences:
         held.users -= 1
         self._context.copy(held.id, new.id, *(() if self._context.whole else (0, count)))
         new.tokens = held.tokens[:count]
+        new.mark, new.end = held.mark, held.end
+        new.stale = held.stale if count > held.mark else 0
         return new
 
     def _new(self) -> Held:

@@ -120,3 +120,71 @@ class TestAnswers:
         again = child.ask(infill(FIRST, "s" * 40), ANSWER)
         assert evaluated(again) == 1
         assert again["text"] == first["text"]
+
+
+class TestMovedSuffix:
+    """In prefix-suffix-middle order every key would have all of the suffix evaluated again."""
+
+    SUFFIX = lines("end", 12)
+
+    def type(self, child: Child, typed: str, suffix: str = SUFFIX) -> dict[str, Any]:
+        return child.ask(infill(FIRST + typed, suffix), ANSWER)
+
+    def test_typing_evaluates_the_new_text_and_the_last_token(self, child: Child) -> None:
+        self.type(child, "")
+        assert [evaluated(self.type(child, "abcdef"[:count])) for count in range(1, 7)] == [2] * 6
+
+    def test_deleting_evaluates_the_last_token(self, child: Child) -> None:
+        self.type(child, "abcdef")
+        assert [evaluated(self.type(child, "abcdef"[:-count])) for count in range(1, 6)] == [1] * 5
+
+    def test_replacing(self, child: Child) -> None:
+        self.type(child, "abc")
+        assert evaluated(self.type(child, "xyzw")) == 4 + 1
+
+    def test_a_suffix_that_has_changed_at_its_end_is_kept_up_to_there(self, child: Child) -> None:
+        self.type(child, "")
+        assert evaluated(self.type(child, "a", self.SUFFIX[:-5] + "vwxyz")) == 1 + 5 + 1
+
+    def test_another_suffix_is_evaluated(self, child: Child) -> None:
+        self.type(child, "")
+        assert evaluated(self.type(child, "a", SECOND[:60])) == 1 + 1 + 60 + 1
+
+    def test_what_is_too_old_is_evaluated_again(self, child: Child) -> None:
+        self.type(child, "")
+        counts = [evaluated(self.type(child, lines("t", 12)[:count])) for count in range(1, 80)]
+        assert counts.count(2) >= 76
+        assert counts.count(max(counts)) == 1
+        assert max(counts) > len(self.SUFFIX)
+
+    def test_a_jump_evaluates_it_again(self, child: Child) -> None:
+        self.type(child, "")
+        assert evaluated(self.type(child, "j" * 60)) > len(self.SUFFIX) + 60
+
+    def test_the_positions_are_right(self, child: Child, model: Path) -> None:
+        """A suffix that knows all but the last key: the answers of this model are the same as when all is evaluated."""
+        kept = []
+        for count in range(7):
+            kept.append(self.type(child, "abcdef"[:count])["text"])
+        with Child() as other:
+            other.load(model, 1024)
+            fresh = []
+            for count in range(7):
+                fresh.append(self.type(other, "abcdef"[:count], self.SUFFIX)["text"])
+                other.ask(raw("#" * 900), 1)  # pushes everything out
+                other.ask(raw("%" * 900), 1)
+        assert sum(a == b for a, b in zip(kept, fresh, strict=True)) >= 5
+
+    def test_a_cancelled_request_leaves_it_right(self, child: Child) -> None:
+        first = self.type(child, "abc")
+        child.start(infill(FIRST + "abcd", self.SUFFIX), 512)
+        child.send("cancel")
+        child.last()
+        again = self.type(child, "abc")
+        assert again["text"] == first["text"]
+
+    def test_two_places_with_one_suffix_do_not_move_each_others(self, child: Child) -> None:
+        first = self.type(child, "")
+        child.ask(infill(FIRST, self.SUFFIX), ANSWER, candidates=3)
+        self.type(child, "a")
+        assert self.type(child, "")["text"] == first["text"]
