@@ -205,7 +205,9 @@ class _Bench:
         self.figures.append(Figure(title, ours.median, "median", note=ours.note))
 
     async def _ours(self, path: Path, sessions: list[Session], *, others: bool) -> evaluated.Counts:
-        entry = BackendSettings(LOCAL_DEFAULTS["kind"], model_path=str(path), threads=1)
+        # Judging evaluates text, too, but it is no part of the prompt.
+        off = MappingProxyType({"judge": False})
+        entry = BackendSettings(LOCAL_DEFAULTS["kind"], model_path=str(path), threads=1, parameters=off)
         async with self._backend(entry, self._terminal) as (settings, backend):
             lines: list[str] = []
             traces = trace_log(lines)
