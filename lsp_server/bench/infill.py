@@ -41,6 +41,7 @@ SWITCHES: Mapping[str, Mapping[str, Any]] = {
     "without token healing": {"judge": True, "heal": False},
     "without both": {"judge": False, "heal": False},
 }
+_TIMEOUT_S = 600.0  # a busy machine is no fault of a model's
 _NO_STEPS: Mapping[str, bool] = MappingProxyType({})
 _MULTILINE: Mapping[str, str] = {"single-line": "never", "multi-line": "always", "random-span": "auto"}
 
@@ -89,7 +90,7 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def _fixed(settings: Settings, task: str, count: int) -> Settings:
-    """Greedy, at once, every answer kept for the rows that filter it anew; the rest as the user has it."""
+    """Greedy, at once, no hurry, every answer kept for the rows that filter it anew; the rest as the user has it."""
     completion = replace(
         settings.engine.for_language(LANGUAGE),
         enabled=True,
@@ -99,7 +100,14 @@ def _fixed(settings: Settings, task: str, count: int) -> Settings:
         cache_entries=max(count, CompletionSettings().cache_entries),
     )
     languages: Mapping[str, CompletionSettings] = MappingProxyType({})
-    return replace(settings, engine=replace(settings.engine, completion=completion, languages=languages))
+    backends = {
+        name: replace(entry, timeout_s=max(entry.timeout_s, _TIMEOUT_S)) for name, entry in settings.backends.items()
+    }
+    return replace(
+        settings,
+        engine=replace(settings.engine, completion=completion, languages=languages),
+        backends=MappingProxyType(backends),
+    )
 
 
 class _Bench:
