@@ -37,9 +37,10 @@ def safe_text(text: str, *, secrets: tuple[str, ...] = (), source: str = "") -> 
     text = text[:READ_CHARACTERS]
     for secret in secrets:
         text = _without(text.replace(secret, "***"), secret, SECRET_CHARACTERS, "***", _as_it_is)
-    for line in source.split("\n"):
-        if len(line.strip()) >= LINE_CHARACTERS:
-            text = text.replace(line.strip(), "…")
+    # Each line is looked for in what is short, once: a prompt may have many thousands.
+    found = {line for each in source.split("\n") if len(line := each.strip()) >= LINE_CHARACTERS and line in text}
+    for line in sorted(found, key=len, reverse=True):
+        text = text.replace(line, "…")
     text = _without(text, source, RUN_CHARACTERS, "…", _unquoted)
     text = plain(" ".join(text.split())).rstrip(".。")
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
@@ -47,10 +48,11 @@ def safe_text(text: str, *, secrets: tuple[str, ...] = (), source: str = "") -> 
 
 def _without(text: str, known: str, size: int, mark: str, read: Callable[[str], Characters]) -> str:
     """`text` with `mark` for each part, of `size` characters or more, that is in `known` too, both as `read` has it."""
-    whole = "".join(character for character, _, _ in read(known))
-    parts = {whole[start : start + size] for start in range(len(whole) - size + 1)}
-    characters = list(read(text)) if parts else []
+    characters = list(read(text)) if len(known) >= size else []
     seen = "".join(character for character, _, _ in characters)
+    whole = known if read is _as_it_is else _QUOTING.sub(_meant, known)
+    wanted = {seen[start : start + size] for start in range(len(seen) - size + 1)}
+    parts = {part for start in range(len(whole) - size + 1) if (part := whole[start : start + size]) in wanted}
     pieces, done, hit = [], 0, -size - 1
     for start in range(len(seen) - size + 1):
         if seen[start : start + size] not in parts:
@@ -65,11 +67,15 @@ def _as_it_is(text: str) -> Characters:
     return ((character, index, index + 1) for index, character in enumerate(text))
 
 
+def _meant(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else ""
+
+
 def _unquoted(text: str) -> Characters:
     begin = 0
     for match in _QUOTING.finditer(text):
         yield from ((text[index], index, index + 1) for index in range(begin, match.start()))
-        if match[1]:
-            yield chr(int(match[1], 16)), match.start(), match.end()
+        if meant := _meant(match):
+            yield meant, match.start(), match.end()
         begin = match.end()
     yield from ((text[index], index, index + 1) for index in range(begin, len(text)))
