@@ -115,7 +115,7 @@ class LlamaCppBackend:
             raise self._refused[1]
 
         def check() -> None:
-            if self._settings.gpu_layers == 0:
+            if self._settings.gpu_layers in (0, -2):
                 check_memory(path, self._shown)
 
         sizes = self._sizes()
@@ -249,6 +249,7 @@ class LlamaCppBackend:
 
     def _fields(self, request: BackendRequest) -> dict[str, Any]:
         parameters = {key: value for key, value in self._settings.parameters.items() if key in PARAMETERS}
+        parameters |= request.sampling.named("seed", "top_k", "top_p")
         return {
             "prompt": _prompt_fields(request.prompt),
             "max_tokens": request.max_tokens,

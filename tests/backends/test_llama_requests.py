@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backends.base import BackendRequest, Delta, InfillPrompt, Piece, RawPrompt, SilentObserver, Usage
+from backends.base import BackendRequest, Delta, InfillPrompt, Piece, RawPrompt, Sampling, SilentObserver, Usage
 from backends.llama_cpp import LlamaCppBackend
 from backends.settings import BackendSettings
 from tests import tiny_gguf
@@ -67,3 +67,17 @@ async def test_a_prompt_is_evaluated_beforehand(make: Make, tmp_path: Path) -> N
     _, last = await answer(backend, BackendRequest(InfillPrompt("abcdef", "x"), 4))
     assert last.usage is not None
     assert last.usage.reused_tokens == 9
+
+
+async def test_sampling_of_a_request_wins_over_the_settings(make: Make, tmp_path: Path) -> None:
+    backend = make(tiny_gguf.random(tmp_path / "random.gguf"), parameters={"seed": 1, "top_k": 1})
+
+    async def drawn(**sampling: Any) -> str:
+        request = BackendRequest(RawPrompt((Piece("ab"),)), 20, temperature=5.0, sampling=Sampling(**sampling))
+        return (await answer(backend, request))[0]
+
+    greedy = await drawn()
+    assert await drawn(seed=2) == greedy
+    assert await drawn(seed=2, top_k=1000) != greedy
+    assert await drawn(seed=2, top_k=1000) == await drawn(seed=2, top_k=1000)
+    assert await drawn(seed=2, top_k=1000) != await drawn(seed=3, top_k=1000)
