@@ -15,6 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from backends.base import Backend, BackendError, ChatPrompt, Check, ErrorKind, InfillPrompt
+from backends.llama_build import build_check
+from backends.model_table import EMBEDDED
 from backends.settings import BackendSettings
 from completion.prompt import Material, build
 from completion.prompt.families import choose
@@ -120,7 +122,7 @@ def _describe(name: str, settings: BackendSettings) -> dict[str, Any]:
         host = urlsplit(settings.url).netloc.rpartition("@")[2]
     except ValueError:
         host = ""
-    embedded = settings.kind == "llama-cpp" and not settings.model_path
+    embedded = settings.kind == "llama-cpp" and not settings.model_path and settings.model in ("", EMBEDDED.name)
     return {
         "name": name,
         "kind": settings.kind,
@@ -144,6 +146,8 @@ def _checks(settings: Settings) -> tuple[bool, tuple[Check, ...]]:
         else:
             right, found = asyncio.run(_probe(backend, settings.backends[backend.name].family, notices))
             usable = usable and right
+            if settings.backends[backend.name].kind == "llama-cpp":
+                found = (*found, build_check())
         alone = len(settings.order) == 1
         checks += found if alone else [replace(check, name=f"{backend.name}: {check.name}") for check in found]
     said = {check.detail for check in checks}

@@ -120,9 +120,21 @@ def test_the_embedded_model_works(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (report["backend"]["kind"], report["backend"]["model"]) == ("llama-cpp", "embedded")
+    build = next(check for check in report["checks"] if check["name"] == "llama.cpp")
+    assert build["ok"]
+    assert build["detail"].startswith("llama-cpp-python ")
     path = midfill("models", "path", cwd=tmp_path)
     assert path.returncode == 0
     assert Path(path.stdout.strip()).read_bytes()[:4] == b"GGUF"
+
+
+def test_a_local_model_that_is_not_here(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('[backends.a]\nkind = "llama-cpp"\nmodel = "mellum-4b"\n')
+    env = {"HF_HUB_CACHE": str(tmp_path / "hub")}
+    done = midfill("doctor", "--config", "a.toml", cwd=tmp_path, env=env)
+    assert done.returncode == 2
+    assert "  model: mellum-4b\n" in done.stdout
+    assert "FAIL  model: The model mellum-4b is not here. Run `midfill models pull mellum-4b`." in done.stdout
 
 
 def test_values_are_shown_but_for_secrets(tmp_path: Path, service: FfmService) -> None:
