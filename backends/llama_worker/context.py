@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from backends.llama_worker.vocabulary import Vocabulary
 BATCH = 256  # tokens evaluated at once; what an abort can lose. 512 is not faster on a CPU
 SEQUENCES = 16  # of documents and places kept, and candidates being written, together
 WHOLE_SEQUENCES = 8  # the same of models whose state cannot be cut: each takes memory of its own
+AS_MANY_AS_FIT = -2  # layers on the GPU
+_TRIED = (-1, 24, 12, 0)  # then; -1: all
 EXTRA_BYTES = 1 << 29  # of cells beyond those that one request can fill, for the other sequences
 
 
@@ -74,18 +76,27 @@ class Context:
         self.aborted = 0  # batches that llama.cpp gave up in their middle
         self.speed = 0.0  # tokens of a prompt evaluated in a second, of late
         self.library = library
-        self._api = library.api
-        self._model = self._load(path, progress, sizes["gpu_layers"])
-        api, model = self._api, self._model
-        # The state of a recurrent model is one thing: nothing can be taken off its end.
-        self.whole = bool(api.llama_model_is_recurrent(model) or api.llama_model_is_hybrid(model))
-        self.sequences = WHOLE_SEQUENCES if self.whole else SEQUENCES
-        self.size = min(sizes["context_tokens"], int(api.llama_model_n_ctx_train(model)))
-        self._context = self._open(sizes["threads"])
+        self._api = api = library.api
+        self._context = self._opened(path, progress, sizes)
         self._memory = api.llama_get_memory(self._context)
         self.shifts = bool(api.llama_memory_can_shift(self._memory)) and not self.whole
-        self.vocabulary = Vocabulary(library, model)
+        self.vocabulary = Vocabulary(library, self._model)
         self.batch = Batch(api)
+
+    def _opened(self, path: str, progress: Callable[[float], None], sizes: Mapping[str, int]) -> Any:
+        api, layers = self._api, sizes["gpu_layers"]
+        tried = _TRIED if layers == AS_MANY_AS_FIT else (layers,)
+        for layers in tried if api.llama_supports_gpu_offload() else (0,):
+            try:
+                self._model = model = self._load(path, progress, layers)
+                # The state of a recurrent model is one thing: nothing can be taken off its end.
+                self.whole = bool(api.llama_model_is_recurrent(model) or api.llama_model_is_hybrid(model))
+                self.sequences = WHOLE_SEQUENCES if self.whole else SEQUENCES
+                self.size = min(sizes["context_tokens"], int(api.llama_model_n_ctx_train(model)))
+                return self._open(sizes["threads"])
+            except WorkerError as error:  # the GPU's memory may not have sufficed
+                failure = error
+        raise failure
 
     def _load(self, path: str, progress: Callable[[float], None], gpu_layers: int) -> Any:
         def on_progress(fraction: float, _data: object) -> bool:
@@ -115,6 +126,7 @@ class Context:
         params.no_perf = True
         context = self._api.llama_init_from_model(self._model, params)
         if not context:
+            self._api.llama_model_free(self._model)
             reason = f"no context of {self.size} tokens could be made: {self.library.reason()}"
             raise WorkerError("bad-model", reason)
         callback = ctypes.cast(strlen(), self._api.ggml_abort_callback)

@@ -80,8 +80,9 @@ class Sequences:
         return self._share(held, count)
 
     def drop(self, held: Held) -> None:
-        self._context.remove(held.id)
-        self._held.remove(held)
+        if held in self._held:  # after a failure of llama.cpp none is
+            self._context.remove(held.id)
+            self._held.remove(held)
 
     def adopt(self, held: Held, other: Held, count: int) -> None:
         """Let `held` hold the first `count` tokens of `other`, which begins as `held` does."""
