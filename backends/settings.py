@@ -40,5 +40,5 @@ class BackendSettings:
     model_path: str = ""  # a GGUF file, wins over `model`, which is then a mere name
     context_tokens: int = 4096  # n_ctx
     threads: int = 0  # 0: one per physical core
-    gpu_layers: int = 0  # -1: all
+    gpu_layers: int = -2  # -1: all; -2: as many as its memory holds
     idle_unload_s: float = 1800.0  # after so long without a request the model leaves memory; 0: never

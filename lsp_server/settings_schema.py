@@ -246,7 +246,7 @@ BACKEND: Mapping[str, Rule] = {
     "model_path": Rule("path", "`llama-cpp`: a GGUF file, in place of `model`"),
     "context_tokens": Rule("int", "`llama-cpp`: prompt and answer together, tokens", 256, 1048576),
     "threads": Rule("int", "`llama-cpp`: 0 means one per physical core", 0, 256),
-    "gpu_layers": Rule("int", "`llama-cpp`: layers on the GPU, -1 for all", -1, 1000),
+    "gpu_layers": Rule("int", "`llama-cpp`: layers on the GPU, -1 for all, -2 for as many as fit", -2, 1000),
     "idle_unload_s": Rule("float", "`llama-cpp`: s without requests until the model is unloaded; 0: never", 0, 604800),
 }
 
