@@ -64,7 +64,7 @@ class DescriptorHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line = (plain(self.format(record)) + "\n").encode("utf-8", "backslashreplace")
+            line = (plain(self.format(record)) + "\n").encode()
         except Exception:  # noqa: BLE001 - arguments that do not fit the format, or whose text cannot be had
             self.handleError(record)
             return

@@ -8,7 +8,9 @@ from backends._safe import safe_text
 from backends.base import BackendError, ErrorKind
 from backends.plain import plain
 
-CONTROLS = [chr(code) for code in (*range(32), 127, *range(128, 160), 0x202E, 0x2066) if chr(code) not in "\t\n"]
+CONTROLS = [
+    chr(code) for code in (*range(32), 127, *range(128, 160), 0x202E, 0x2066, 0xD800) if chr(code) not in "\t\n"
+]
 
 
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: f"{ord(control):x}")
