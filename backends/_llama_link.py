@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import os
 import stat
 import subprocess
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import platformdirs
 
-from backends.base import BackendError, ErrorKind
+_log = logging.getLogger(__name__)
 
 START_S = 20.0  # seconds a worker may take until it can be reached
 _PAUSE_S = 0.02  # seconds between two looks whether it can
@@ -89,8 +90,8 @@ async def connect(
     folder: Path,
     limit: int,
     check: Callable[[], None],
-) -> Connection:
-    """Connect to the worker. `limit`: bytes of its longest line. Raises BackendError(CRASHED).
+) -> Connection | None:
+    """Connect to the worker; None if none can be met there. `limit`: bytes of its longest line.
 
     If there is none it is started, after `check`, which may raise.
     """
@@ -98,6 +99,8 @@ async def connect(
         return Connection(*await asyncio.open_unix_connection(where.socket, limit=limit))
     check()
     process = _start(where, [*command, str(where.socket)], environment, folder)
+    if process is None:
+        return None
     deadline = asyncio.get_running_loop().time() + START_S
     while asyncio.get_running_loop().time() < deadline:
         ended = process.poll() is not None
@@ -106,15 +109,13 @@ async def connect(
         if ended and process.returncode != 0:
             break
         await asyncio.sleep(_PAUSE_S)
-    words = where.last_words()
-    last = f" Its last line: {words[-1][:200]}" if words else ""
-    raise BackendError(ErrorKind.CRASHED, f"The local model's process did not start.{last}")
+    _log.info("no local model can be shared at %s; %s", where.socket, "; ".join(where.last_words()[-1:]))
+    return None
 
 
 def _start(
     where: Place, command: Sequence[str], environment: Mapping[str, str], folder: Path
-) -> subprocess.Popen[bytes]:
-    """Raises BackendError(CRASHED)."""
+) -> subprocess.Popen[bytes] | None:
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_NOFOLLOW
         log = os.open(where.log, flags, 0o600)
@@ -131,6 +132,7 @@ def _start(
         finally:
             os.close(log)
     except OSError as error:
-        raise BackendError(ErrorKind.CRASHED, f"The local model's process cannot be started: {error}") from error
+        _log.info("no local model can be shared at %s: %s", where.socket, error.strerror)
+        return None
     threading.Thread(target=process.wait, name="midfill-worker", daemon=True).start()  # no zombie is left
     return process

@@ -279,6 +279,8 @@ async def _own_child() -> _Pipes:
 async def _shared_worker(where: Place, check: Callable[[], None]) -> _Pipes | _Shared:
     for _ in range(_TRIES):
         connection = await connect(where, command(), environment(), _ROOT, _LINE_BYTES, check)
+        if connection is None:
+            break
         with contextlib.suppress(OSError, ValueError):
             async with asyncio.timeout(_HELLO_S):
                 line = await connection.reader.readline()

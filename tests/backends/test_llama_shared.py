@@ -272,6 +272,20 @@ async def test_where_workers_cannot_be_met_each_has_its_own(make: Make, runtime_
     assert first.pid != second.pid
 
 
+async def test_where_no_socket_can_be_made_each_has_its_own(make: Make, runtime_folder: Path) -> None:
+    backend = make()
+    await backend.prepare()
+    path = only(runtime_folder, "*.sock")
+    worker = process(backend)
+    await backend.aclose()
+    await gone(worker)
+    await asyncio.to_thread(path.mkdir)
+    first, second = make(), make()
+    assert await finish(first) is Finish.LENGTH
+    assert await finish(second) is Finish.LENGTH
+    assert first.pid != second.pid
+
+
 async def test_what_is_no_request_costs_only_the_one_who_sent_it(make: Make, runtime_folder: Path) -> None:
     backend = make()
     await finish(backend)
