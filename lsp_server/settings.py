@@ -235,8 +235,9 @@ def _named(read: Collected) -> list[Entry]:
 
 
 def _begun(read: Collected) -> bool:
-    """Who has begun to set a backend up is not to wonder at the answers of another one."""
-    return any(problem.path.partition(".")[0] in ("backend", "backends") for problem in read.problems)
+    """Who has begun to set a backend up is not to wonder at the answers of another one. A project cannot begin."""
+    own = (problem.path for problem in read.problems if not problem.project)
+    return any(path.partition(".")[0] in ("backend", "backends") for path in own)
 
 
 def local_installed() -> bool:

@@ -45,6 +45,7 @@ class Problem:
     source: str  # "environment variable MIDFILL_…", "editor setting midfill.…" or a file's path
     found: str  # what stood there, shortened; empty where it must not be shown
     allowed: str  # what may stand there, or why it was refused
+    project: bool = field(default=False, compare=False)  # in a file that is not the user's
 
     def __str__(self) -> str:
         found = f"{self.found} is not " if self.found else ""
@@ -101,7 +102,7 @@ class Collected:
         if count == PROBLEMS_LIMIT:
             self.problems.append(Problem("", place.source(()), "", "more problems are not listed" + NO_REMOTE))
         elif count < PROBLEMS_LIMIT:
-            self.problems.append(Problem(name, place.source(path), found, allowed + NO_REMOTE * doubt))
+            self.problems.append(Problem(name, place.source(path), found, allowed + NO_REMOTE * doubt, place.project))
 
     def full(self, place: Place) -> bool:
         return self._counts.get(place.name, 0) >= PROBLEMS_LIMIT

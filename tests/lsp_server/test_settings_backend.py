@@ -137,6 +137,15 @@ def test_a_project_chooses_neither_backends_nor_hedging(tmp_path: Path) -> None:
     assert [problem.path for problem in problems] == ["backend", "hedge_ms"]
 
 
+@pytest.mark.usefixtures("_with_local")
+@pytest.mark.parametrize("text", ['backend = "work"', WORK])
+def test_a_project_that_tries_does_not_keep_the_local_model_away(tmp_path: Path, text: str) -> None:
+    settings, problems = read(tmp_path, "", text)
+    assert (settings.order, settings.untouched) == (("local",), True)
+    assert "a project file may hold only" in only(problems).allowed
+    assert read(tmp_path, "backend = 1\n", text)[0].order == ()  # the user's own mistake does
+
+
 def test_command_line_may_name_several(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('backend = "work"\n' + TWO)
     settings, problems = load(tmp_path / "c.toml", [], {}, None, backend=("home", "work"))
