@@ -6,10 +6,11 @@ Must not know any one service, nor what a request asks for.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 
 from backends.base import Backend, BackendError, BackendRequest, Capabilities, Delta, ErrorKind, Observer, Probe
 from backends.settings import BackendSettings
@@ -32,6 +33,8 @@ ANSWERS = frozenset({ErrorKind.INFILL_UNSUPPORTED, ErrorKind.SHAPE_UNSUPPORTED, 
 
 Now = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
+
+_log = logging.getLogger(__name__)
 
 
 class Breaker:
@@ -142,7 +145,8 @@ class Guard:
         if self._breaker.open:
             return
         try:
-            await self.inner.prepare()
+            with self._sound():
+                await self.inner.prepare()
         except BackendError as error:
             self._breaker.failed(error, None)
             raise
@@ -152,7 +156,8 @@ class Guard:
         with_consumer = answered = False
         try:
             if probe is not None:
-                await self.inner.prepare()
+                with self._sound():
+                    await self.inner.prepare()
             async with aclosing(self._tried(request, 1 if probe is not None else TRIES)) as deltas:
                 async for delta in deltas:
                     answered = answered or bool(delta.text) or delta.finish is not None
@@ -204,12 +209,26 @@ class Guard:
         elif deadline is not None:
             limit, told = deadline, f"did not answer within {self._settings.timeout_s:g} s (timeout_s)"
         else:
-            return await anext(deltas, None)
-        try:
-            async with asyncio.timeout(max(0.0, limit - self._now())):
+            with self._sound():
                 return await anext(deltas, None)
+        try:
+            with self._sound(TimeoutError):
+                async with asyncio.timeout(max(0.0, limit - self._now())):
+                    return await anext(deltas, None)
         except TimeoutError:
             raise BackendError(ErrorKind.TIMEOUT, f"The backend {self.name} {told}.") from None
+
+    @contextmanager
+    def _sound(self, *passed: type[Exception]) -> Iterator[None]:
+        """What a backend must not raise is a failure too, so that the next of a list is asked. `passed` is let by."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, (BackendError, *passed)):
+                raise
+            _log.error("bug in the backend %s", self.name, exc_info=error)
+            what = f"The backend {self.name} (kind {self._settings.kind}) has a bug: {type(error).__name__}."
+            raise BackendError(ErrorKind.PROTOCOL, f"{what} The log says where.") from error
 
     def _answered(self, probe: object | None) -> None:
         if self._breaker.answered(probe):
@@ -217,7 +236,8 @@ class Guard:
             self._observer.notice(f"answers-again:{self.name}", message, warning=False)
 
     async def probe(self) -> Probe:
-        return await self.inner.probe()
+        with self._sound():
+            return await self.inner.probe()
 
     async def aclose(self) -> None:
         await self.inner.aclose()

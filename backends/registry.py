@@ -34,24 +34,26 @@ Constructor = Callable[[str, BackendSettings, Observer], Backend]
 
 def create(name: str, settings: BackendSettings, observer: Observer) -> Backend:
     """Build the backend of one settings entry. Raises BackendError(SETTINGS)."""
-    return _constructor(name, settings.kind)(name, settings, observer)
-
-
-def _constructor(name: str, kind: str) -> Constructor:
+    kind = settings.kind
     if kind in KINDS:
         module, _, attribute = KINDS[kind].partition(":")
-        return cast(Constructor, getattr(importlib.import_module(module), attribute))
+        constructor = cast(Constructor, getattr(importlib.import_module(module), attribute))
+        return constructor(name, settings, observer)
     outside = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if kind in outside:
-        return _load(outside[kind])
+        return _outside(outside[kind], name, settings, observer)
     known = ", ".join([*KINDS, *sorted(outside)])
     raise BackendError(ErrorKind.SETTINGS, f"backends.{name}.kind is {kind!r}; allowed: {known}.")
 
 
-def _load(point: EntryPoint) -> Constructor:
+def _outside(point: EntryPoint, name: str, settings: BackendSettings, observer: Observer) -> Backend:
+    """Whatever is wrong with another package is told as a setting that cannot be used."""
     try:
-        return cast(Constructor, point.load())
-    except (ImportError, AttributeError) as error:
+        return cast(Constructor, point.load())(name, settings, observer)
+    except BackendError:
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
         raise BackendError(
-            ErrorKind.SETTINGS, f"The backend kind {point.name!r} ({point.value}) cannot be loaded: {error}"
+            ErrorKind.SETTINGS, f"The backend kind {point.name!r} ({point.value}) cannot be loaded: {why}"
         ) from error

@@ -215,6 +215,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     )
     from lsp_server.server import serve
 
+    if not arguments.tcp and sys.stdin and sys.stdin.isatty():
+        fds.say("midfill: waiting for an editor to speak LSP here; Ctrl+C ends it\n")
     try:
         with fds.take_stdin() as stdin, fds.take_stdout() as stdout:
             return serve(options, stdin, stdout)

@@ -26,18 +26,23 @@ from lsp_server.commands._terminal import Terminal, note
 from lsp_server.settings import Problem, Settings, load, project_files, user_file
 from lsp_server.version import version
 
+_ANSWERED = ("request", "speed")  # ends of names: checks that are ok only if text came
+
 
 class _Notices:
     """An observer that keeps what it is told, for the report."""
 
     def __init__(self) -> None:
         self.checks: dict[str, Check] = {}
+        self._begun: set[str] = set()
 
     def notice(self, key: str, message: str, *, warning: bool = True) -> None:
-        self.checks.setdefault(key, Check("backend", ok=not warning, detail=message))
+        name = "family" if key.startswith("family") else "backend"
+        self.checks.setdefault(key, Check(name, ok=not warning, detail=message))
 
     def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
-        if not done and fraction is None:
+        if not done and key not in self._begun:
+            self._begun.add(key)
             note(f"{title} …")
 
 
@@ -93,7 +98,7 @@ class Report:
             return "All is well."
         if self.code == cli.DONE:
             return "Suggestions can be had. What is marked warn could be better."
-        if any(check.ok and check.name.endswith("request") for check in self.checks):
+        if any(check.ok and check.name.endswith(_ANSWERED) for check in self.checks):
             return "Suggestions can be had. What is marked FAIL is missing or left out."
         return "No suggestions until what is marked FAIL is put right."
 
@@ -178,6 +183,7 @@ def _asked(backend: Backend, family_name: str, notices: _Notices) -> str:
     family = choose(family_name, backend.model, notices)
     match build(Material("a", "b", "python"), family, backend.capabilities).prompt:
         case InfillPrompt():
+            notices.checks.pop(f"family-guess:{backend.model}", None)  # the form is the service's business
             return "the text on both sides of the cursor; the service forms the prompt"
         case ChatPrompt():
             return "a chat about the text on both sides of the cursor"

@@ -343,3 +343,38 @@ async def test_usage_and_finish_pass_unchanged() -> None:
     bench = Bench(last)
     async with aclosing(bench.guard.stream(REQUEST)) as deltas:
         assert tuple([delta async for delta in deltas]) == last
+
+
+@pytest.mark.parametrize("first_token_timeout_s", [0.0, 60.0])
+async def test_a_bug_of_a_backend_is_a_failure_like_the_rest(
+    caplog: pytest.LogCaptureFixture, first_token_timeout_s: float
+) -> None:
+    bench = Bench(first_token_timeout_s=first_token_timeout_s)  # no script: an IndexError
+    assert await bench.ask() is ErrorKind.PROTOCOL
+    assert bench.failed.message == "The backend work (kind scripted) has a bug: IndexError. The log says where."
+    assert isinstance(bench.failed.__cause__, IndexError)
+    assert caplog.records[0].exc_info
+    bench.script = [["a"]]
+    assert await bench.ask() == "a"
+    assert len(caplog.records) == 1
+
+
+async def test_a_bug_while_it_is_made_ready_is_one_too(caplog: pytest.LogCaptureFixture) -> None:
+    def ready() -> None:
+        raise ZeroDivisionError
+
+    assert await Bench(["a"], ready=ready).ask() is ErrorKind.PROTOCOL
+    assert "bug in the backend work" in caplog.text
+
+
+async def test_what_its_consumer_raises_is_not_the_backend_s(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(["a", "b"])
+
+    async def consume() -> None:
+        async with aclosing(bench.guard.stream(REQUEST)) as deltas:
+            async for _ in deltas:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await consume()
+    assert (bench.guard.open, caplog.records) == (False, [])

@@ -29,15 +29,17 @@ def test_an_unknown_kind_names_the_known_ones() -> None:
     assert caught.value.kind is ErrorKind.SETTINGS
 
 
-def installed(folder: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+OUTSIDE = "class Outside:\n    def __init__(self, name, settings, observer):\n        self.name = name\n"
+
+
+def installed(folder: Path, target: str, monkeypatch: pytest.MonkeyPatch, source: str = OUTSIDE) -> None:
     """A distribution that adds a backend kind, as pip leaves it."""
     info = folder / "outside-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[midfill.backends]\noutside = {target}\n")
-    (folder / "outside_backend.py").write_text(
-        "class Outside:\n    def __init__(self, name, settings, observer):\n        self.name = name\n"
-    )
+    monkeypatch.delitem(sys.modules, "outside_backend", raising=False)
+    (folder / "outside_backend.py").write_text(source)
     monkeypatch.syspath_prepend(folder)
 
 
@@ -57,6 +59,30 @@ def test_an_outside_kind_that_cannot_be_loaded_is_named(
     with pytest.raises(BackendError, match=f"'outside' \\({target}\\) cannot be loaded") as caught:
         registry.create("work", BackendSettings(kind="outside"), SilentObserver())
     assert caught.value.kind is ErrorKind.SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("class Outside:\n    pass\n", "TypeError: Outside"),
+        ("class Outside(Missing):\n    pass\n", "NameError: name 'Missing'"),
+        ("class Outside:\n", "IndentationError: "),
+    ],
+)
+def test_an_outside_kind_with_a_bug_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, why: str
+) -> None:
+    installed(tmp_path, "outside_backend:Outside", monkeypatch, source)
+    with pytest.raises(BackendError, match=f"'outside' .* cannot be loaded: {why}") as caught:
+        registry.create("work", BackendSettings(kind="outside"), SilentObserver())
+    assert caught.value.kind is ErrorKind.SETTINGS
+
+
+def test_what_an_outside_kind_says_of_its_settings_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "from backends.base import *\ndef Outside(*given):\n    raise BackendError(ErrorKind.AUTH, 'No url.')\n"
+    installed(tmp_path, "outside_backend:Outside", monkeypatch, source)
+    with pytest.raises(BackendError, match=r"^No url\.$"):
+        registry.create("work", BackendSettings(kind="outside"), SilentObserver())
 
 
 def test_no_kind_is_imported_before_it_is_used() -> None:

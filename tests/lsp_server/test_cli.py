@@ -170,11 +170,28 @@ def test_in_a_terminal_it_says_how_to_use_it(tmp_path: Path) -> None:
     assert "midfill complete FILE:LINE:COL" in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals are POSIX")
+def test_in_a_terminal_serve_says_that_it_waits(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "lsp_server", "serve"]
+    serving = subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path)
+    )
+    os.close(theirs)
+    with serving, os.fdopen(ours, "wb"):
+        assert serving.stderr
+        assert serving.stdout
+        assert serving.stderr.readline() == b"midfill: waiting for an editor to speak LSP here; Ctrl+C ends it\n"
+        serving.terminate()
+        assert serving.stdout.read() == b""
+
+
 @pytest.mark.parametrize("arguments", [(), ("--stdio",), ("serve",), ("serve", "--stdio"), ("-v",)])
 def test_without_a_terminal_it_serves_and_ends_with_its_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = midfill(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")  # exit without shutdown
     assert "Traceback" not in done.stderr
+    assert "waiting for an editor" not in done.stderr
 
 
 def test_starting_imports_neither_engine_nor_http(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def test_all_is_well(tmp_path: Path, service: FfmService) -> None:
     assert f"set   backends.work.key_env ({file})" in done.stdout
     assert "ok    key: from environment variable WORK_KEY" in done.stdout
     assert "FAIL" not in done.stdout
+    assert "family" not in done.stdout  # the service forms the prompt
     assert KEY not in done.stdout + done.stderr
 
 
@@ -91,6 +92,7 @@ def test_all_backends_of_a_list_are_asked(tmp_path: Path, service: FfmService) -
     assert done.returncode == 3
     assert "ok    work: request: " in done.stdout
     assert "FAIL  down: request: " in done.stdout
+    assert done.stdout.rstrip().endswith("Suggestions can be had. What is marked FAIL is missing or left out.")
     done = midfill("doctor", "--json", "--config", str(file), cwd=tmp_path, env={"WORK_KEY": KEY})
     report = json.loads(done.stdout)
     assert [backend["name"] for backend in report["backends"]] == ["work", "down"]
@@ -123,9 +125,21 @@ def test_the_embedded_model_works(tmp_path: Path) -> None:
     build = next(check for check in report["checks"] if check["name"] == "llama.cpp")
     assert build["ok"]
     assert build["detail"].startswith("llama-cpp-python ")
+    assert "midfill: Loading SmolLM2" in done.stderr
     path = midfill("models", "path", cwd=tmp_path)
     assert path.returncode == 0
     assert Path(path.stdout.strip()).read_bytes()[:4] == b"GGUF"
+
+
+@pytest.mark.model
+def test_a_local_model_behind_a_service_that_is_down(tmp_path: Path) -> None:
+    with FfmService() as gone:
+        down = f'[backends.down]\nkind = "ffm"\nurl = "{gone.url}"\nmodel = "m"\n'
+    (tmp_path / "a.toml").write_text(f'backend = ["down", "local"]\n{down}[backends.local]\ntimeout_s = 100\n')
+    done = midfill("doctor", "--config", "a.toml", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "ok    local: speed: " in done.stdout
+    assert done.stdout.rstrip().endswith("Suggestions can be had. What is marked FAIL is missing or left out.")
 
 
 def test_a_local_model_that_is_not_here(tmp_path: Path) -> None:
