@@ -52,6 +52,13 @@ def config(tmp_path: Path, service: ExampleService) -> str:
     return str(file)
 
 
+def test_the_page_shows_it_as_it_is() -> None:
+    page = (ROOT / "docs" / "adding-a-backend.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    source = (SOURCE / "midfill_example.py").read_text(encoding="utf-8")
+    assert shown == [source[source.index("class ExampleBackend") :]]
+
+
 def test_complete(tmp_path: Path, site: Path, config: str, service: ExampleService) -> None:
     service.reset(Answer(deltas=("a ", "+ b")))
     env = {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]), "X_KEY": KEY}
