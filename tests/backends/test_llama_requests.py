@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from backends.base import BackendRequest, Delta, InfillPrompt, Piece, RawPrompt, Sampling, SilentObserver, Usage
+from backends.base import (
+    BackendError,
+    BackendRequest,
+    Delta,
+    ErrorKind,
+    InfillPrompt,
+    Piece,
+    RawPrompt,
+    Sampling,
+    SilentObserver,
+    Usage,
+)
 from backends.llama_cpp import LlamaCppBackend
 from backends.settings import BackendSettings
 from tests import tiny_gguf
@@ -38,6 +51,16 @@ async def answer(backend: LlamaCppBackend, request: BackendRequest) -> tuple[str
     async with aclosing(backend.stream(request)) as deltas:
         received = [delta async for delta in deltas]
     return "".join(delta.text for delta in received), received[-1]
+
+
+async def at_work(backend: LlamaCppBackend) -> None:
+    """Until the child has been asked."""
+    process = backend._process
+    assert process is not None
+    for _ in range(1000):
+        if not process.idle.is_set():
+            return
+        await asyncio.sleep(0)
 
 
 async def test_several_answers(make: Make, tmp_path: Path) -> None:
@@ -81,3 +104,32 @@ async def test_sampling_of_a_request_wins_over_the_settings(make: Make, tmp_path
     assert await drawn(seed=2, top_k=1000) != greedy
     assert await drawn(seed=2, top_k=1000) == await drawn(seed=2, top_k=1000)
     assert await drawn(seed=2, top_k=1000) != await drawn(seed=3, top_k=1000)
+
+
+async def test_killed_in_the_middle_of_a_prompt(make: Make, tmp_path: Path) -> None:
+    backend = make(tiny_gguf.random(tmp_path / "slow.gguf", width=384, layers=8))
+    await backend.prepare()
+    long = BackendRequest(RawPrompt((Piece("abcdefgh" * 250),)), 4)
+    task = asyncio.create_task(answer(backend, long))
+    await at_work(backend)
+    psutil.Process(backend.pid).kill()
+    with pytest.raises(BackendError) as caught:
+        await task
+    assert caught.value.kind is ErrorKind.CRASHED
+    _, last = await answer(backend, BackendRequest(RawPrompt((Piece("ab"),)), 2))
+    assert last.usage == Usage(2, 0, 2)
+
+
+async def test_a_warming_gives_way_at_once(make: Make, tmp_path: Path) -> None:
+    """What it had evaluated stays; what it was at is given up."""
+    backend = make(tiny_gguf.random(tmp_path / "slow.gguf", width=384, layers=8))
+    await backend.prepare()
+    text = "".join(chr(97 + i * i % 26) for i in range(2000))
+    warming = asyncio.create_task(answer(backend, BackendRequest(RawPrompt((Piece(text),)), 0)))
+    await at_work(backend)
+    warming.cancel()
+    _, last = await answer(backend, BackendRequest(RawPrompt((Piece("ab"),)), 2))
+    assert last.usage == Usage(2, 0, 2)
+    _, last = await answer(backend, BackendRequest(RawPrompt((Piece(text),)), 0))
+    assert last.usage is not None
+    assert (last.usage.reused_tokens or 0) < 1900
