@@ -99,7 +99,7 @@ def rebuild(version: str, system: str = sys.platform) -> str:
     kinds = (_METAL,) if system == "darwin" else _GPUS
     package = f"{ENGINE}=={version}"
     lines = [f"{what}: {_REBUILD.format(flag=flag, package=package)}" for what, flag in kinds]
-    return "\n".join(["With the pip of the environment midfill runs in:", *lines])
+    return "\n".join(["For a GPU, with the pip of the environment midfill runs in:", *lines])
 
 
 def build_check() -> Check:
@@ -108,6 +108,4 @@ def build_check() -> Check:
     if build is None:
         why = "cannot be loaded; reinstall it" if find_spec("llama_cpp") else f"is not installed. {INSTALL}"
         return Check("llama.cpp", ok=False, detail=f"{ENGINE} {why}")
-    return Check(
-        "llama.cpp", ok=True, detail=str(build) if build.gpu else f"{build}. For one:\n{rebuild(build.version)}"
-    )
+    return Check("llama.cpp", ok=True, detail=str(build) if build.gpu else f"{build}.\n{rebuild(build.version)}")
