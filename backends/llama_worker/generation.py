@@ -56,7 +56,7 @@ def generate(context: Context, sequences: Sequences, request: Mapping[str, Any],
     prompt = fit(layout.segments, room)
     report.prompt = prompt.tokens
     task = _Task(context, sequences, request, report, required, limit)
-    held = sequences.take(prompt)
+    held = sequences.take(prompt, exact=not limit)  # nobody waits for a prompt without an answer
     report.reused, report.held = held.reused, len(held.tokens)
     try:
         for _ in (steps := _Steps(sequences.evaluate(held, prompt))):

@@ -15,7 +15,7 @@ from backends.llama_worker.layout import Prompt
 
 WORTH = 32  # tokens that are kept rather than evaluated again
 NEAR = 32  # tokens between two places that count as one: typing, deleting, accepting
-STALE = 64  # tokens that may change before a text that was moved is evaluated again; measured, see docs/architecture.md
+STALE = 32  # tokens that may change before a text that was moved is evaluated again; measured, see docs/architecture.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,13 @@ class Sequences:
         self._held: list[Held] = []
         self._time = 0
 
-    def take(self, prompt: Prompt) -> Held:
-        """The sequence to go on with, to be released. `evaluate` makes it hold the prompt."""
+    def take(self, prompt: Prompt, *, exact: bool = False) -> Held:
+        """The sequence to go on with, to be released. `evaluate` makes it hold the prompt.
+
+        `exact`: there is time to evaluate again what was moved.
+        """
         self._time += 1
-        held = self._take(prompt)
+        held = self._take(prompt, exact=exact)
         if held.move is None:
             held.mark, held.end, held.reused = prompt.mark, prompt.end, len(held.tokens)
         else:
@@ -173,7 +176,7 @@ class Sequences:
             return None  # it may be the same cells, which have one position
         return Move(common, held.mark, size, changed)
 
-    def _take(self, prompt: Prompt) -> Held:
+    def _take(self, prompt: Prompt, *, exact: bool) -> Held:
         best, common = None, 0
         wanted = list(prompt.tokens[:-1])  # the last one is evaluated anyway: its logits are needed
         for held in self._held:
@@ -184,7 +187,9 @@ class Sequences:
                 best, common = held, count
         if best is None:
             return self._new()
-        best.move = self._move(best, common, prompt)
+        if exact and best.stale:
+            common = min(common, best.mark)
+        best.move = None if exact else self._move(best, common, prompt)
         if best.move is not None:
             return self._use(best)
         beyond = len(best.tokens) - common

@@ -154,8 +154,15 @@ class TestMovedSuffix:
         self.type(child, "")
         counts = [evaluated(self.type(child, lines("t", 12)[:count])) for count in range(1, 80)]
         assert counts.count(2) >= 76
-        assert counts.count(max(counts)) == 1
+        assert counts.count(max(counts)) == 2
         assert max(counts) > len(self.SUFFIX)
+
+    def test_a_pause_evaluates_it_again(self, child: Child) -> None:
+        """A request without an answer is made while nobody waits."""
+        self.type(child, "")
+        self.type(child, "a")
+        prompt = infill(FIRST + "a", self.SUFFIX)
+        assert [evaluated(child.ask(prompt, 0)) for _ in range(2)] == [len(self.SUFFIX) + 2, 1]
 
     def test_a_jump_evaluates_it_again(self, child: Child) -> None:
         self.type(child, "")
