@@ -81,9 +81,8 @@ async def make() -> AsyncIterator[Make]:
 
     def build(path: Path | str, observer: Any = None, **settings: Any) -> LlamaCppBackend:
         settings = {"context_tokens": 4096, "threads": 1, "timeout_s": 60.0, **settings}
-        backend = LlamaCppBackend(
-            "local", BackendSettings("llama-cpp", model_path=str(path), **settings), observer or SilentObserver()
-        )
+        told = observer or SilentObserver()
+        backend = LlamaCppBackend("local", BackendSettings("llama-cpp", model_path=str(path), **settings), told)
         made.append(backend)
         return backend
 
