@@ -15,13 +15,12 @@ MAGIC = b"GGUF"
 
 
 def model_name(settings: BackendSettings) -> str:
-    """What the prompt family is guessed from; empty: the embedded model, which is not installed."""
+    """What it is called, and its prompt family guessed from; empty: the embedded model, which is not installed."""
     model = settings.model
     if settings.model_path:
         return model or Path(settings.model_path).stem
     if model in ("", EMBEDDED.name):
-        embedded = embedded_model()
-        return embedded.stem if embedded else ""
+        return EMBEDDED.name if embedded_model() else ""
     reference = reference_of(model)
     if reference is None:
         return Path(model).stem if _is_path(model) else model

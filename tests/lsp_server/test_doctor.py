@@ -125,7 +125,7 @@ def test_the_embedded_model_works(tmp_path: Path) -> None:
     build = next(check for check in report["checks"] if check["name"] == "llama.cpp")
     assert build["ok"]
     assert build["detail"].startswith("llama-cpp-python ")
-    assert "midfill: Loading SmolLM2" in done.stderr
+    assert "midfill: Loading smollm2-135m" in done.stderr
     path = midfill("models", "path", cwd=tmp_path)
     assert path.returncode == 0
     assert Path(path.stdout.strip()).read_bytes()[:4] == b"GGUF"
