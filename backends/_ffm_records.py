@@ -15,6 +15,10 @@ from backends.base import BackendError, Delta, ErrorKind, Finish, Usage
 _UNSUPPORTED = re.compile(r"not\W+(be\W+)?(support|implement)|n't support|unsupport|不支援|不支持", re.I)
 _UNAVAILABLE = re.compile(r"not\W+(be\W+)?(available|allow|enable|possible|have)|\bno\b|n't|cannot", re.I)
 _INFILLING = re.compile(r"infill|fill.?in|fill_me|\bfim\b", re.I)
+_GENERATING = re.compile(r"generat|complet|conversation|\bchat|對話", re.I)
+_CHATS = re.compile(
+    r"deprecat|(\bonly|instead|\buse)\b.*(conversation|\bchat)|(conversation|\bchat).*(\bonly|instead)\b", re.I
+)
 _MODEL = re.compile(r"model|模型", re.I)
 _OTHER = re.compile(r"multiple|more than one|only one|多個|parameter|sequences", re.I)  # markers, sampling
 
@@ -29,6 +33,14 @@ def cannot_infill(record: Mapping[str, Any]) -> bool:
     if _INFILLING.search(said):
         return bool(_UNSUPPORTED.search(said) or _UNAVAILABLE.search(said))
     return bool(_UNSUPPORTED.search(said) and _MODEL.search(said))
+
+
+def cannot_generate(record: Mapping[str, Any]) -> bool:
+    """Whether an error of `generate` means that the model only chats."""
+    said = said_by(record)
+    if isinstance(record.get("detail"), list) or _OTHER.search(said) or _INFILLING.search(said):
+        return False
+    return bool(_GENERATING.search(said) and (_UNSUPPORTED.search(said) or _CHATS.search(said)))
 
 
 class Answer:

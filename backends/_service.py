@@ -197,6 +197,8 @@ class HttpBackend(ABC):
         if error and error.kind is ErrorKind.INFILL_UNSUPPORTED:
             checks.append(Check("infill", False, error.message, warning=True))
             error, latency = await self._try(self._plain_probe())
+            if error and error.kind is ErrorKind.SHAPE_UNSUPPORTED:
+                error, latency = await self._try(self._plain_probe())
         elif infills and not error:
             checks.append(Check("infill", True, f"{self.model or 'the model'} infills"))
         where = self._http.url("")

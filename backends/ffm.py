@@ -1,4 +1,6 @@
-"""FFM (Formosa Foundation Model): `text_infilling`, and `generate` for models without it. Knows no editor.
+"""FFM (Formosa Foundation Model): `text_infilling`; `generate` or `conversation` for models without it.
+
+Knows no editor.
 
 The service's field names are kept as they are, `frequence_penalty` included. Terminators such as `<EOT>` are left in
 the text: they belong to the model's family.
@@ -11,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from backends._errors import said_by
-from backends._ffm_records import Answer, cannot_infill
+from backends._ffm_records import Answer, cannot_generate, cannot_infill
 from backends._fill_me import MARKER, place_marker
 from backends._http import STATUS_KINDS
-from backends._service import Ask, HttpBackend
+from backends._service import Ask, HttpBackend, source_of
 from backends.base import (
     BackendError,
     BackendRequest,
@@ -31,10 +33,14 @@ from backends.settings import BackendSettings
 
 INFILL_PATH = "/models/text_infilling"
 GENERATE_PATH = "/models/generate"
+CHAT_PATH = "/models/conversation"
 GENERATE_HEADERS = {"X-API-HOST": "afs-inference"}
 MIN_TEMPERATURE = MIN_TOP_P = 0.01  # the service refuses 0
 MAX_TOP_K = 100
 MAX_STOPS = 4  # undocumented; four is what comparable services take
+
+_ROLES = {"user": "human"}
+_NO_ROUTE = frozenset({404, 405, 410})
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +49,7 @@ class FfmBackend(HttpBackend):
     """One model of an FFM service. `parameters.stream = false` asks for whole answers; all others are the service's."""
 
     infill_hint = (
-        "Plain generation is used, which cannot see the text behind the cursor as well. Models that infill:"
+        "Plain generation is used, which cannot see the text behind the cursor as well, or a chat. Models that infill:"
         " qwen2.5-coder and CodeLlama."
     )
 
@@ -54,14 +60,14 @@ class FfmBackend(HttpBackend):
         self._parameters = dict(settings.parameters)
         self._stream = _checked_parameters(f"backends.{name}.parameters", self._parameters)
         super().__init__(name, settings, observer)
-        self._infills = True
+        self._infills = self._generates = True
         self._told: set[str] = set()  # stand-ins that were logged
 
     @property
     def capabilities(self) -> Capabilities:
-        """RAW, and INFILL until the service says that the model cannot."""
-        shapes = frozenset({Shape.INFILL, Shape.RAW} if self._infills else {Shape.RAW})
-        return Capabilities(shapes, remote=self._http.remote)
+        """INFILL and RAW until the service says that the model cannot; CHAT in place of RAW."""
+        plain = Shape.RAW if self._generates else Shape.CHAT
+        return Capabilities(frozenset({Shape.INFILL, plain} if self._infills else {plain}), remote=self._http.remote)
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt
@@ -74,17 +80,19 @@ class FfmBackend(HttpBackend):
                 _log.info("the text around the cursor holds %s; %s is sent in its place", MARKER, stand_in)
             if inputs.count(MARKER) != 1:
                 raise BackendError(ErrorKind.BAD_REQUEST, f"The prompt would hold {MARKER} more than once.")
-            body, url = self._body(inputs, request), self._http.url(INFILL_PATH)
+            body, url = self._body(request, inputs=inputs), self._http.url(INFILL_PATH)
             return Ask(url, body, Answer(stand_in), Shape.INFILL, source=inputs)
         if isinstance(prompt, RawPrompt):
-            body, url = self._body(prompt.text, request), self._http.url(GENERATE_PATH)
+            body, url = self._body(request, inputs=prompt.text), self._http.url(GENERATE_PATH)
             return Ask(url, body, Answer(""), Shape.RAW, source=prompt.text, headers=GENERATE_HEADERS)
-        raise BackendError(ErrorKind.BAD_REQUEST, "The ffm backend takes infill and raw prompts, not chat messages.")
+        messages = [{"role": _ROLES.get(each.role, each.role), "content": each.content} for each in prompt.messages]
+        body, url = self._body(request, messages=messages), self._http.url(CHAT_PATH)
+        return Ask(url, body, Answer(""), Shape.CHAT, source=source_of(prompt), headers=GENERATE_HEADERS)
 
     async def headers(self, ask: Ask, key: Key | None) -> Mapping[str, str]:
         return {"X-API-KEY": key.value} if key else {}
 
-    def _body(self, inputs: str, request: BackendRequest) -> dict[str, Any]:
+    def _body(self, request: BackendRequest, **asked: Any) -> dict[str, Any]:
         parameters: dict[str, Any] = {
             "max_new_tokens": request.max_tokens,
             "temperature": max(request.temperature, MIN_TEMPERATURE),
@@ -93,7 +101,7 @@ class FfmBackend(HttpBackend):
         if stops:
             parameters["stop_sequences"] = stops
         parameters |= self._parameters | _sampling(request.sampling)
-        return {"model": self.model, "inputs": inputs, "stream": self._stream, "parameters": parameters}
+        return {"model": self.model, **asked, "stream": self._stream, "parameters": parameters}
 
     def said(self, record: Mapping[str, Any]) -> str:
         """A record with text is no error, unless it says a status."""
@@ -107,6 +115,10 @@ class FfmBackend(HttpBackend):
         if ask.shape is Shape.INFILL and status not in STATUS_KINDS and cannot_infill(record):
             self._infills = False
             return ErrorKind.INFILL_UNSUPPORTED
+        no_route = not self._infills and status in _NO_ROUTE  # of a model that is there: another route has answered
+        if ask.shape is Shape.RAW and (no_route or (status not in STATUS_KINDS and cannot_generate(record))):
+            self._generates = False
+            return ErrorKind.SHAPE_UNSUPPORTED
         return None
 
 

@@ -105,11 +105,44 @@ async def test_a_raw_prompt_goes_to_generate(ffm: FfmService, make_ffm: Any, col
     assert ffm.log[0].body["inputs"] == "def add(a, b):\n"
 
 
-async def test_a_chat_prompt_is_refused(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
+async def test_a_model_that_only_chats_is_asked_in_a_conversation(ffm: FfmService, make_ffm: Any, collect: Any) -> None:
+    backend = make_ffm(ffm.url, model="only-chats")
+    chat = BackendRequest(ChatPrompt((Message("system", "Be brief."), Message("user", "hi"))), 8)
+    for request, kind in ((infill(), ErrorKind.INFILL_UNSUPPORTED), (RAW, ErrorKind.SHAPE_UNSUPPORTED)):
+        with pytest.raises(BackendError) as caught:
+            await collect(backend, request)
+        assert caught.value.kind is kind
+    assert backend.capabilities.shapes == {Shape.CHAT}
+    assert text_of(await collect(backend, chat)) == "return a + b"
+    assert ffm.log[-1].path == "/api/models/conversation"
+    assert [message["role"] for message in ffm.log[-1].body["messages"]] == ["system", "human"]
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "chats"),
+    [
+        (400, "generate is not supported by this model", True),
+        (400, "Deprecated: use Conversation", True),
+        (422, "this model is for chat only", True),
+        (410, "gone", True),
+        (404, "Not Found", True),  # the model is there: it was said that it does not infill
+        (400, "parameter top_k is not supported by this model", False),
+        (400, "generation failed", False),
+        (401, "chat only", False),
+        (503, "generate is not supported at the moment", False),
+    ],
+)
+async def test_ways_to_say_that_a_model_only_chats(
+    ffm: FfmService, make_ffm: Any, collect: Any, status: int, detail: str, *, chats: bool
+) -> None:
+    backend = make_ffm(ffm.url, model="llama3")
+    with pytest.raises(BackendError):
+        await collect(backend, infill())
+    ffm.reset(Answer(status=status, detail=detail))
     with pytest.raises(BackendError) as caught:
-        await collect(make_ffm(ffm.url), BackendRequest(ChatPrompt((Message("user", "hi"),)), 8))
-    assert caught.value.kind is ErrorKind.BAD_REQUEST
-    assert ffm.log == []
+        await collect(backend, RAW)
+    assert (caught.value.kind is ErrorKind.SHAPE_UNSUPPORTED) == chats
+    assert backend.capabilities.shapes == {Shape.CHAT if chats else Shape.RAW}
 
 
 async def test_a_model_without_infilling_is_said_once_and_generates(
@@ -340,6 +373,7 @@ async def test_probe_without_a_service_or_a_key(make_ffm: Any, monkeypatch: pyte
     [
         ("qwen2.5-coder-7b-32k", ["text_infilling"]),
         ("some-model-7b", ["text_infilling", "generate"]),  # of no known family, and the service refuses to infill
+        ("only-chats", ["text_infilling", "generate", "conversation"]),
     ],
 )
 async def test_the_engine_infills_where_it_can(ffm: FfmService, make_ffm: Any, model: str, paths: list[str]) -> None:

@@ -39,11 +39,13 @@ class FfmService(LoopbackService):
     path = "/api"
     line_end = "\r\n"
     infilling = frozenset({MODEL, "codellama-7b"})
+    chatting = frozenset({"only-chats"})  # models that have neither of the other routes
 
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/api/models/text_infilling", self._infill, methods=["POST"]),
             Route("/api/models/generate", self._generate, methods=["POST"]),
+            Route("/api/models/conversation", self._converse, methods=["POST"]),
         ]
 
     async def _infill(self, request: Request) -> ASGIApp:
@@ -63,12 +65,22 @@ class FfmService(LoopbackService):
             return refusal
         if seen.headers.get("x-api-host") != "afs-inference":
             return self.refuse(seen, 400, "X-API-HOST is missing")
+        if seen.body["model"] in self.chatting:
+            return self.refuse(seen, 400, f"model {seen.body['model']} does not support generate, use conversation")
         return self.answer(seen, streamed=seen.body.get("stream", False))
 
-    def _refused(self, seen: Seen, body: Any) -> ASGIApp | None:
+    async def _converse(self, request: Request) -> ASGIApp:
+        seen = await self.note(request)
+        if refusal := self._refused(seen, seen.body, asked="messages"):
+            return refusal
+        if any(message["role"] not in ("system", "human", "assistant") for message in seen.body["messages"]):
+            return self.refuse(seen, 422, [{"loc": ["body", "messages"], "msg": "role", "type": "value_error"}])
+        return self.answer(seen, streamed=seen.body.get("stream", False))
+
+    def _refused(self, seen: Seen, body: Any, asked: str = "inputs") -> ASGIApp | None:
         if seen.headers.get("x-api-key") != self.key:
             return self.refuse(seen, 401, "Invalid API key")
-        if not isinstance(body.get("stream", False), bool) or body.keys() - {"model", "inputs", "stream", "parameters"}:
+        if not isinstance(body.get("stream", False), bool) or body.keys() - {"model", asked, "stream", "parameters"}:
             return self.refuse(seen, 422, [{"loc": ["body"], "msg": "wrong fields", "type": "value_error"}])
         for name, value in body.get("parameters", {}).items():
             if name not in RANGES or not RANGES[name](value):
