@@ -42,6 +42,8 @@ from backends.settings import BackendSettings
 PARAMETERS = ("heal", "judge", "seed", "top_k", "top_p")
 IDLE_S = 10.0  # a child that has not stopped computing this long after a cancel hangs, and is killed; seconds
 _PROBE_TOKENS = 32
+_INFILLS = "by the model's own tokens"
+_CONTINUES = "the model has no tokens for it: it continues the text, and of several answers the one that fits is taken"
 _BEFORE_LOAD = Capabilities(frozenset({Shape.RAW}), literal_text=True, remote=False)
 
 
@@ -58,6 +60,7 @@ class LlamaCppBackend:
         self._start: asyncio.Task[LlamaProcess] | None = None
         self._turn = asyncio.Lock()
         self._closed = False
+        self._load_s = 0.0  # how long the last load took; little if another server had it loaded
         self._refused: tuple[str, BackendError] | None = None  # a file that cannot be loaded is not tried again
 
     @property
@@ -123,10 +126,10 @@ class LlamaCppBackend:
         where = place([_identity(str(path.resolve())), *sizes.values()])
         while True:
             process = await LlamaProcess.start(where, check)
-            loaded = False
+            loaded, began = False, time.perf_counter()
             try:
                 await self._load(process, path)
-                loaded = True
+                loaded, self._load_s = True, time.perf_counter() - began
             except BackendError:
                 if not process.left:
                     raise
@@ -262,26 +265,21 @@ class LlamaCppBackend:
 
     async def probe(self) -> Probe:
         """Load, then time a short answer. Raises nothing of the backend's: a failure is a check that is not ok."""
-        began = time.perf_counter()
         try:
             await self.prepare()
-            loaded = time.perf_counter()
+            began = time.perf_counter()
             usage = await self._answer_length(RawPrompt((Piece("def add(a, b):\n    return"),)))
         except BackendError as error:
             return Probe((Check("model", False, error.message),))
-        speed = (usage.generated_tokens or 0) / (time.perf_counter() - loaded)
+        speed = (usage.generated_tokens or 0) / (time.perf_counter() - began)
         infill = Shape.INFILL in self._capabilities.shapes
         size = self._capabilities.context_tokens
         return Probe(
             (
                 Check("model", True, f"{self._shown}, {size} tokens of context"),
-                Check("load", True, f"{loaded - began:.2f} s"),
+                Check("load", True, f"{self._load_s:.2f} s"),
                 Check("speed", True, f"{speed:.0f} tokens/s"),
-                Check(
-                    "infill",
-                    True,
-                    "by the model's own tokens" if infill else "no infill tokens: answers that fit what follows",
-                ),
+                Check("infill", True, _INFILLS if infill else _CONTINUES),
             )
         )
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backends.base import Backend, Observer
+    from backends.settings import BackendSettings
     from completion.engine import Engine
     from completion.trace import TraceLog
     from lsp_server.settings import Settings
@@ -60,5 +61,20 @@ def build_engine(settings: Settings, backends: Sequence[Backend], traces: TraceL
     """An engine around `backends`; with none every request ends as `no-backend`."""
     from completion.engine import Engine
 
-    families = {name: settings.backends[name].family for name in settings.order}
-    return Engine(backends, settings.engine, traces=traces, families=families, observer=observer)
+    return Engine(backends, settings.engine, traces=traces, families=families(settings), observer=observer)
+
+
+def families(settings: Settings) -> dict[str, str]:
+    """The prompt family of each backend as far as it is known: set, or that of a local model of the table."""
+    return {name: family_of(each) for name, each in settings.backends.items()}
+
+
+def family_of(backend: BackendSettings) -> str:
+    """The prompt family as far as it is known; empty: it is guessed from the model's name."""
+    if backend.family or backend.kind != "llama-cpp":
+        return backend.family
+    from backends._model_file import model_name
+    from backends.model_table import BY_NAME
+
+    known = None if backend.model_path else BY_NAME.get(model_name(backend))
+    return known.family if known else ""

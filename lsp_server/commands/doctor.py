@@ -149,7 +149,7 @@ def _checks(settings: Settings) -> tuple[bool, tuple[Check, ...]]:
         if backend.name in refused:  # with others to ask, this is what the user wants
             found = (Check("privacy", len(refused) < len(backends), refused[backend.name]),)
         else:
-            right, found = asyncio.run(_probe(backend, settings.backends[backend.name].family, notices))
+            right, found = asyncio.run(_probe(backend, compose.family_of(settings.backends[backend.name]), notices))
             usable = usable and right
             if settings.backends[backend.name].kind == "llama-cpp":
                 found = (*found, build_check())

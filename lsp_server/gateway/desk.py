@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from backends.base import Backend, BackendError, Delta, Observer
+from lsp_server.compose import families
 from lsp_server.gateway.limits import Turnstile
 from lsp_server.gateway.question import Question
 from lsp_server.gateway.refusal import Cause, Refusal
@@ -20,8 +21,8 @@ class Desk:
     """`backends`, at least one, are asked in this order."""
 
     def __init__(self, backends: Sequence[Backend], settings: Settings, observer: Observer) -> None:
-        families: Mapping[str, str] = {name: each.family for name, each in settings.backends.items()}
-        self._routes = [Route(backend, families.get(backend.name, ""), settings, observer) for backend in backends]
+        known = families(settings)
+        self._routes = [Route(backend, known.get(backend.name, ""), settings, observer) for backend in backends]
         self._aliases = settings.gateway.aliases
         self.turnstile = Turnstile(settings.gateway.running, settings.gateway.waiting)
 

@@ -97,7 +97,7 @@ class AtWork:
 
     def __init__(self, backend: LlamaCppBackend, request: BackendRequest = LONG) -> None:
         self.deltas = 0
-        self.begun = asyncio.Event()
+        self.begun, self.more = asyncio.Event(), asyncio.Event()
         self._backend, self._request = backend, request
         self.task = asyncio.create_task(self._run())
 
@@ -106,6 +106,7 @@ class AtWork:
             async for _ in deltas:
                 self.deltas += 1
                 self.begun.set()
+                self.more.set()
 
     async def end(self) -> None:
         self.task.cancel()
@@ -146,7 +147,8 @@ async def test_nobody_waits_for_anothers_end_and_a_cancel_is_ones_own(make: Make
     before = work.deltas
     while work.deltas < before + 5:
         assert not work.task.done()
-        await asyncio.sleep(0.01)
+        work.more.clear()
+        await work.more.wait()
     await work.end()
     assert await finish(first) is Finish.LENGTH
     assert first.pid == second.pid
