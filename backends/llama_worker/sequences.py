@@ -15,12 +15,13 @@ from backends.llama_worker.layout import Prompt
 
 WORTH = 32  # tokens that are kept rather than evaluated again
 NEAR = 32  # tokens between two places that count as one: typing, deleting, accepting
+GAP = 8  # positions left free before a text that is moved: moving it costs several decode steps, so not at every key
 STALE = 32  # tokens that may change before a text that was moved is evaluated again; measured, see docs/architecture.md
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The text after the hole is kept although that before it has changed: it is moved to its new positions."""
+    """The text after the hole is kept although that before it has changed: it is moved to other positions."""
 
     common: int  # tokens that both begin with
     start: int  # where it stands
@@ -30,17 +31,23 @@ class Move:
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A sequence. `tokens` are exactly the evaluated ones."""
+    """A sequence. `tokens` are exactly the evaluated ones. From the token `gap_at` on positions are `gap` larger."""
 
     id: int
     tokens: list[int] = field(default_factory=list)
     mark: int = 0
     end: int = 0
+    gap: int = 0
+    gap_at: int = 0
     stale: int = 0  # tokens that have changed before the text after the hole since it was evaluated
     move: Move | None = None  # what `evaluate` begins with
     reused: int = 0  # tokens that the running request need not evaluate
     used: int = 0  # when, in requests
     users: int = 0  # requests that are at work with it: it is neither cut nor given up
+
+    def span(self, count: int) -> int:
+        """The position behind the first `count` tokens."""
+        return count + self.gap if count > self.gap_at else count
 
 
 class Sequences:
@@ -92,15 +99,17 @@ class Sequences:
         common = _common(held.tokens, other.tokens[:count])
         self.cut(held, common)
         if count > common:
-            self._context.copy(other.id, held.id, common, count)
+            self._context.copy(other.id, held.id, held.span(common), other.span(count))
             held.tokens += other.tokens[common:count]
 
     def cut(self, held: Held, count: int) -> None:
         """Forget all but the first `count` tokens; all of them if the model cannot forget a part."""
-        if count < len(held.tokens) and not self._context.remove(held.id, count):
+        if count < len(held.tokens) and not self._context.remove(held.id, held.span(count)):
             self._context.remove(held.id)
             count = 0
         del held.tokens[count:]
+        if count <= held.gap_at:
+            held.gap = held.gap_at = 0
 
     def extend(self, parts: Sequence[tuple[Held, Sequence[int]]], *, last_only: bool = True) -> bool:
         """Evaluate more tokens of each sequence, at most BATCH together; the logits of the last ones are kept.
@@ -113,7 +122,7 @@ class Sequences:
         batch = self._context.batch
         batch.clear()
         for held, tokens in parts:
-            batch.add(held.id, len(held.tokens), tokens, last_only=last_only)
+            batch.add(held.id, held.span(len(held.tokens)), tokens, last_only=last_only)
         try:
             outcome = self._decode()
         except WorkerError as error:
@@ -138,7 +147,7 @@ class Sequences:
 
     def _tidy(self, held: Held) -> None:
         """Remove what an aborted batch has left."""
-        if not self._context.remove(held.id, len(held.tokens)):
+        if not self._context.remove(held.id, held.span(len(held.tokens))):
             self._context.remove(held.id)
             held.tokens.clear()
 
@@ -153,12 +162,17 @@ class Sequences:
         try:
             if fresh and not self.extend([(aside, fresh)]):
                 return False
-            context.remove(held.id, move.start + move.size)
-            context.remove(held.id, move.common, move.start)
-            context.shift(held.id, move.start, move.start + move.size, prompt.mark - move.start)
+            end = held.span(move.start + move.size)
+            start = end - move.size
+            context.remove(held.id, end)
+            context.remove(held.id, move.common, start)
+            by = prompt.mark - start + GAP if prompt.mark > start else 0
+            if by:
+                context.shift(held.id, start, end, by)
             context.copy(aside.id, held.id, move.common, prompt.mark)
         finally:
             self.drop(aside)
+        held.gap, held.gap_at = start + by - prompt.mark, prompt.mark
         held.tokens = list(prompt.tokens[: prompt.mark + move.size])
         held.mark, held.end, held.stale = prompt.mark, prompt.end, held.stale + move.changed
         return True
@@ -205,7 +219,9 @@ class Sequences:
         held.users += 1  # it must not give way to its own copy
         new = self._new()
         held.users -= 1
-        self._context.copy(held.id, new.id, *(() if self._context.whole else (0, count)))
+        self._context.copy(held.id, new.id, *(() if self._context.whole else (0, held.span(count))))
+        if count > held.gap_at:
+            new.gap, new.gap_at = held.gap, held.gap_at
         new.tokens = held.tokens[:count]
         new.mark, new.end = held.mark, held.end
         new.stale = held.stale if count > held.mark else 0

@@ -190,6 +190,18 @@ class TestMovedSuffix:
         again = self.type(child, "abc")
         assert again["text"] == first["text"]
 
+    def test_it_is_shared_as_it_stands(self, child: Child) -> None:
+        """Several answers, and another prompt with the same beginning, behind a text that was moved."""
+        self.type(child, "")
+        moved = self.type(child, "ab")["text"]
+        child.start(infill(FIRST + "ab", self.SUFFIX), ANSWER, candidates=3)
+        texts = dict.fromkeys(range(3), "")
+        while "done" not in (reply := child.read()):
+            if "text" in reply:
+                texts[reply["index"]] += reply["text"]
+        assert texts[0] == moved
+        assert evaluated(self.type(child, "ab", self.SUFFIX + "x" * 40)) == 40 + 1
+
     def test_two_places_with_one_suffix_do_not_move_each_others(self, child: Child) -> None:
         first = self.type(child, "")
         child.ask(infill(FIRST, self.SUFFIX), ANSWER, candidates=3)
