@@ -33,6 +33,7 @@ from lsp_server.bench.figures import Figure, shown
 from lsp_server.bench.passing import trace_log
 from lsp_server.bench.recording import RecordingError, Session, read
 from lsp_server.bench.switched import Notices, unknown
+from lsp_server.bench.table import number
 from lsp_server.commands._terminal import Terminal, note, tell
 from lsp_server.settings import LOCAL_DEFAULTS, Settings, load
 
@@ -140,9 +141,12 @@ class _Bench:
     async def _figure(self, name: str, measured: Awaitable[list[Figure]]) -> None:
         note(f"{name} …")
         try:
-            self.figures += await measured
+            found = await measured
         except LeftOutError as error:
-            self.figures.append(Figure(name, None, note=str(error)))
+            found = [Figure(name, None, note=str(error))]
+        for each in found:  # now, as all of them take minutes
+            note(f"  {each.name}: {number(each.value, 3)} {each.unit} {each.note}")
+        self.figures += found
 
     async def _beside_bare(self, figures: Mapping[str, Callable[[Child], Awaitable[list[Figure]]]]) -> None:
         try:
