@@ -97,7 +97,7 @@ def _written(task: _Task, held: Held) -> Iterator[Texts]:
 
 def _judged(task: _Task, held: Held, prompt: Prompt) -> Iterator[Texts]:
     """Nothing is told before the best answer is known."""
-    writing, writers = _begin(task, held, judging.ANSWERS)
+    writing, writers = _begin(task, held, judging.ANSWERS, judged=True)
     try:
         while True:
             writing.pick()
@@ -118,7 +118,7 @@ def _judged(task: _Task, held: Held, prompt: Prompt) -> Iterator[Texts]:
         writing.close()
 
 
-def _begin(task: _Task, held: Held, count: int) -> tuple[Writing, list[Writer]]:
+def _begin(task: _Task, held: Held, count: int, *, judged: bool = False) -> tuple[Writing, list[Writer]]:
     request, writers = task.request, []
     for index in range(count):
         temperature, parameters = request["temperature"], dict(request["parameters"])
@@ -128,7 +128,7 @@ def _begin(task: _Task, held: Held, count: int) -> tuple[Writing, list[Writer]]:
         sampler = Sampler(task.context.library.api, temperature, parameters)
         answer = AnswerText(request["stop"], first_line=request.get("first_line", False))
         writers.append(Writer(index, sampler, task.required, answer))
-    return Writing(task.context, task.sequences, held, writers, task.limit), writers
+    return Writing(task.context, task.sequences, held, writers, task.limit, judged=judged), writers
 
 
 def _count(report: Report, writers: Sequence[Writer], *, done: bool) -> None:

@@ -19,6 +19,12 @@ _ANY_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: another one each time
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # llama_token_data
 
 
+def log_sum(logits: Logits) -> float:
+    """What is taken off a logit for the logarithm of its probability."""
+    top = logits.max()
+    return float(top) + float(np.log(np.exp(logits - top).sum()))
+
+
 class Sampler:
     """Greedy at temperature 0; else `top_k` (0: off), `top_p`, temperature and a draw, repeatable with `seed`.
 

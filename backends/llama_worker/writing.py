@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from backends.llama_worker.answer import AnswerText, Requirement
 from backends.llama_worker.context import Context
 from backends.llama_worker.errors import WorkerError
-from backends.llama_worker.sampling import Logits, Sampler
+from backends.llama_worker.sampling import Logits, Sampler, log_sum
 from backends.llama_worker.sequences import Held, Sequences
 
 Texts = Sequence[tuple[int, str]]  # answer, text
@@ -20,6 +20,7 @@ class Writer:
         self.index = index
         self.finish = ""
         self.tokens: list[int] = []  # the last one may not be evaluated
+        self.likelihoods: list[float] = []  # logarithm of each token's probability, where answers are judged
         self.text = ""
         self.written = 0  # tokens of the answer, without those that only repeat what was taken off the prompt
         self.evaluated = 0  # tokens of its sequence, prompt included, when it last picked
@@ -28,13 +29,15 @@ class Writer:
         self._requirement = Requirement(required)
         self._answer = answer
 
-    def pick(self, context: Context, logits: Logits) -> str:
-        """Choose the next token; the text that it adds."""
+    def pick(self, context: Context, logits: Logits, total: float | None = None) -> str:
+        """Choose the next token; the text that it adds. `total`: `log_sum` of the logits, where answers are judged."""
         token = self._choose(context, logits)
         if context.vocabulary.ends(token):
             self.finish = "stop"
             return ""
         self.tokens.append(token)
+        if total is not None:
+            self.likelihoods.append(float(logits[token]) - total)
         piece = self._requirement.take(context.vocabulary.piece(token))
         self.written += bool(piece)
         text = self._answer.feed(piece)
@@ -59,13 +62,21 @@ class Writing:
     """All answers, one token of each a batch. As long as some agree they share a sequence and a row of the batch."""
 
     def __init__(
-        self, context: Context, sequences: Sequences, held: Held, writers: Sequence[Writer], limit: int
+        self,
+        context: Context,
+        sequences: Sequences,
+        held: Held,
+        writers: Sequence[Writer],
+        limit: int,
+        *,
+        judged: bool,
     ) -> None:
         """To begin right after the prompt's last batch; `limit` are tokens of one answer."""
         self._context = context
         self._sequences = sequences
         self._writers = writers
         self._limit = limit
+        self._judged = judged
         self._forks: list[Held] = []
         # A state that cannot be cut is kept as it is before the answer, so that the next prompt can go on from it.
         self._groups = [(self._fork(held) if context.whole else held, list(writers))]
@@ -80,10 +91,11 @@ class Writing:
         texts, groups = [], []
         for (held, writers), row in zip(self._groups, self._rows, strict=True):
             logits = self._context.logits(row)
+            total = log_sum(logits) if self._judged else None
             by_token: dict[int, list[Writer]] = {}
             for writer in writers:
                 writer.held, writer.evaluated = held, len(held.tokens)
-                texts.append((writer.index, writer.pick(self._context, logits)))
+                texts.append((writer.index, writer.pick(self._context, logits, total)))
                 if not writer.finish and self._too_long(writer):
                     writer.finish = "length"
                 if not writer.finish:
