@@ -22,6 +22,12 @@ FOLLOWS: tiny_gguf.Follows = {
     "q": "q",
     "z": "z",
     "1": dict.fromkeys("abcdef", 1.0),
+    # Behind `d` comes `y` a little more often than behind `c`; `d` itself is as good as `c` after `-`, poor after `+`.
+    "-": {"c": 1.0, "d": 0.99},
+    "+": {"c": 1.0, "d": 0.9},
+    "c": {"Ċ": 1.0, "y": 0.985},
+    "d": {"Ċ": 1.0, "y": 0.999},
+    "y": "Ċ",
 }
 
 
@@ -49,6 +55,11 @@ class TestJudging:
 
     def test_what_follows_may_speak_for_the_likeliest(self, child: Child) -> None:
         assert judged(child, "x=", "\nqq")["text"] == "a\n"
+
+    def test_an_unlikely_answer_is_not_taken_for_a_little(self, child: Child) -> None:
+        # With the seed that `judged` sets `d` is drawn both times.
+        assert judged(child, "x+", "y")["text"] == "c\n"
+        assert judged(child, "x-", "y")["text"] == "d\n"
 
     def test_it_is_repeatable(self, child: Child) -> None:
         assert len({judged(child, "x=1", "zz")["text"] for _ in range(4)}) == 1
