@@ -21,7 +21,7 @@ from backends.base import (
 )
 from backends.embedded import INSTALL, embedded_model
 from backends.llama_cpp import LlamaCppBackend
-from backends.model_table import EMBEDDED
+from backends.model_table import EMBEDDED as KNOWN
 from backends.settings import BackendSettings
 from tests.llama_child import needs_llama
 
@@ -92,7 +92,7 @@ class TestModel:
         return answer, usage
 
     async def test_it_continues_code(self, backend: LlamaCppBackend) -> None:
-        assert backend.model == EMBEDDED.name
+        assert backend.model == KNOWN.name
         assert backend.capabilities.shapes == {Shape.RAW}
         answer, _ = await self.ask(backend, "def add(a, b):\n    return a", 8, "\n")
         assert answer.startswith(" + b")
