@@ -1,7 +1,7 @@
 """llama.cpp with nothing around it, as a measure for ours: a child process of `midfill bench engine`.
 
-One JSON object a line on stdin, one on stdout. Asked are {"op": "load" | "decode" | "prompt" | "keystroke", ...}; the
-answers are seconds and token counts. Decoding is `llama_decode` and llama.cpp's own greedy sampler in a loop.
+One JSON object a line on stdin, one on stdout. Asked are {"op": "load" | "decode" | "lookup" | "prompt" | "keystroke",
+...}; the answers are seconds and token counts. Decoding is `llama_decode` and llama.cpp's own greedy sampler in a loop.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from llama_cpp import llama_cpp as api
 
 BATCH = 2048  # n_batch and n_ubatch as llama.cpp has them
 UBATCH = 512
+GRAM, DRAFT = 3, 4  # tokens that must have stood before, and tokens that are guessed
 
 
 class Bare:
@@ -65,13 +66,47 @@ class Bare:
         self.evaluate(self.tokenize(text))
         token = self.sample()
         buffer = (api.llama_token * 1)()
+        written = [token]
         began = time.perf_counter()
         for _ in range(count - 1):
             buffer[0] = token
             if api.llama_decode(self.context, api.llama_batch_get_one(buffer, 1)) != 0:
                 raise RuntimeError("llama_decode failed")
             token = self.sample()
-        return {"tokens": count - 1, "seconds": time.perf_counter() - began}
+            written.append(token)
+        return {"tokens": count - 1, "seconds": time.perf_counter() - began, "written": written}
+
+    def lookup(self, text: str, count: int) -> dict[str, Any]:
+        """As `decode`, with draft tokens: those that followed the last three tokens where they stood before."""
+        self.clear()
+        seen = self.tokenize(text)
+        self.evaluate(seen)
+        held, places = len(seen), {tuple(seen[at - GRAM : at]): at for at in range(GRAM, len(seen))}
+        seen.append(self.sample())
+        batch = api.llama_batch_init(1 + DRAFT, 0, 1)
+        first, began, batches = len(seen), time.perf_counter(), 0
+        while len(seen) - first < count - 1:
+            key = tuple(seen[-GRAM:])
+            at = places.get(key, len(seen))
+            draft = seen[at : at + DRAFT]
+            places[key] = len(seen)
+            batch.n_tokens = 1 + len(draft)
+            for row, token in enumerate((seen[-1], *draft)):
+                batch.token[row], batch.pos[row], batch.logits[row] = token, held + row, 1
+                batch.n_seq_id[row], batch.seq_id[row][0] = 1, 0
+            if api.llama_decode(self.context, batch) != 0:
+                raise RuntimeError("llama_decode failed")
+            batches += 1
+            for row in range(1 + len(draft)):
+                seen.append(int(api.llama_sampler_sample(self.sampler, self.context, row)))
+                if row == len(draft) or seen[-1] != draft[row]:
+                    break
+                places[tuple(seen[-GRAM:])] = len(seen)
+            held += row + 1
+            self.keep(held)
+        seconds = time.perf_counter() - began
+        api.llama_batch_free(batch)
+        return {"tokens": len(seen) - first, "seconds": seconds, "batches": batches, "written": seen[first - 1 :]}
 
     def prompt(self, text: str) -> dict[str, Any]:
         """From a text to the first token of the answer, nothing of it known before."""

@@ -32,7 +32,6 @@ from lsp_server.bench.children import Child, LeftOutError, script
 from lsp_server.bench.figures import Figure, shown
 from lsp_server.bench.passing import trace_log
 from lsp_server.bench.recording import RecordingError, Session, read
-from lsp_server.bench.switched import Notices, unknown
 from lsp_server.bench.table import number
 from lsp_server.commands._terminal import Terminal, note, tell
 from lsp_server.settings import LOCAL_DEFAULTS, Settings, load
@@ -133,10 +132,10 @@ class _Bench:
                     "decoding, ours to llama.cpp's": lambda bare: speed.decode(backend, bare, rounds),
                     "cold prompt to first token": lambda bare: speed.cold_prompt(backend, bare, rounds, source),
                     "first token after a key": lambda bare: speed.keystroke(backend, bare, source),
+                    "prompt lookup": lambda bare: speed.looked_up(bare, rounds, source),
                 }
             )
             await self._figure("candidates", speed.candidates(backend, rounds, source))
-            await self._figure("decoding, with prompt lookup to without", self._looked_up(backend, entry, source))
 
     async def _figure(self, name: str, measured: Awaitable[list[Figure]]) -> None:
         note(f"{name} …")
@@ -159,15 +158,6 @@ class _Bench:
             await bare.ask("load", path=model, threads=self._threads, context_tokens=_CONTEXT, nice=NICE)
             for name, measure in figures.items():
                 await self._figure(name, measure(bare))
-
-    async def _looked_up(self, backend: Backend, entry: BackendSettings, source: str) -> list[Figure]:
-        parameters = {"lookup": False}
-        notices = Notices(self._out)
-        entry = replace(entry, parameters=MappingProxyType({**entry.parameters, **parameters}))
-        async with self._backend(entry, notices) as (_, without):
-            if notices.unknown:
-                raise LeftOutError(unknown(parameters))
-            return await speed.looked_up(backend, without, self._rounds, source)
 
     async def _typed(self) -> None:
         try:

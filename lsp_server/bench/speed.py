@@ -134,16 +134,19 @@ async def candidates(backend: Backend, rounds: int, source: str) -> list[Figure]
     return figures
 
 
-async def looked_up(backend: Backend, without: Backend, rounds: int, source: str) -> list[Figure]:
-    """Decoding with draft tokens from the context and without: code that repeats what stands above."""
-    text = f"{source[:CANDIDATE_CHARACTERS]}\n\n# The same again:\n{source[:200]}"
+async def looked_up(bare: Child, rounds: int, source: str) -> list[Figure]:
+    """What draft tokens from the context would give: llama.cpp alone with them and without."""
+    head, figures = source[:CANDIDATE_CHARACTERS], []
+    for name, text in (("repeated code", f"{head}\n\n# The same again:\n{source[:200]}"), ("other code", head)):
 
-    async def decoded(each: Backend) -> float:
-        return (await answer(each, text, DECODED)).per_second
+        async def decoded(operation: str, text: str = text) -> float:
+            found = await bare.ask(operation, text=text, count=DECODED)
+            return float(found["tokens"] / found["seconds"])
 
-    a, b = await in_turns(rounds, lambda: decoded(backend), lambda: decoded(without))
-    note = f"{statistics.median(a):.0f} to {statistics.median(b):.0f} tokens/s"
-    return [Figure("decoding, with prompt lookup to without", _ratio(a, b), "×", note=note)]
+        a, b = await in_turns(rounds, partial(decoded, "lookup"), partial(decoded, "decode"))
+        note = f"{statistics.median(a):.0f} to {statistics.median(b):.0f} tokens/s, llama.cpp alone"
+        figures.append(Figure(f"prompt lookup, {name}", _ratio(a, b), "×", note=note))
+    return figures
 
 
 async def cancelled(backend: Backend, rounds: int, source: str) -> list[Figure]:

@@ -150,10 +150,15 @@ async def test_several_answers_are_timed_beside_one(backend: Backend) -> None:
 
 
 @needs_llama
-async def test_two_ways_to_decode_are_timed(backend: Backend) -> None:
-    (found,) = await speed.looked_up(backend, backend, 2, SOURCE)
-    assert found.value is not None
-    assert found.value > 0
+async def test_prompt_lookup_writes_what_decoding_writes_in_fewer_batches(bare: Child) -> None:
+    text = "abcabcabcd" * 8
+    looked_up = await bare.ask("lookup", text=text, count=120)
+    decoded = await bare.ask("decode", text=text, count=120)
+    assert looked_up["written"][:120] == decoded["written"]
+    assert looked_up["batches"] < looked_up["tokens"]
+    found = await speed.looked_up(bare, 2, SOURCE[:900])
+    assert [each.name for each in found] == ["prompt lookup, repeated code", "prompt lookup, other code"]
+    assert all(each.value is not None and each.value > 0 for each in found)
 
 
 @needs_llama
