@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from backends._errors import said_by
@@ -66,8 +67,7 @@ class FfmBackend(HttpBackend):
     @property
     def capabilities(self) -> Capabilities:
         """INFILL and RAW until the service says that the model cannot; CHAT in place of RAW."""
-        plain = Shape.RAW if self._generates else Shape.CHAT
-        return Capabilities(frozenset({Shape.INFILL, plain} if self._infills else {plain}), remote=self._http.remote)
+        return _capabilities(self._infills, self._generates, self._http.remote)
 
     def ask(self, request: BackendRequest) -> Ask:
         prompt = request.prompt
@@ -120,6 +120,12 @@ class FfmBackend(HttpBackend):
             self._generates = False
             return ErrorKind.SHAPE_UNSUPPORTED
         return None
+
+
+@cache  # asked several times at every key
+def _capabilities(infills: bool, generates: bool, remote: bool) -> Capabilities:
+    plain = Shape.RAW if generates else Shape.CHAT
+    return Capabilities(frozenset({Shape.INFILL, plain} if infills else {plain}), remote=remote)
 
 
 def _sampling(sampling: Sampling) -> dict[str, Any]:

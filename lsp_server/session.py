@@ -67,6 +67,7 @@ class _Setup:
     settings: Settings
     backends: tuple[Backend, ...]
     engine: Engine
+    warms: bool  # one of the backends may evaluate prompts ahead, on this machine
 
 
 class Session:
@@ -140,7 +141,7 @@ class Session:
             self._setup = self._built(settings, old.backends)
             self.spawn(_close(old.engine))
         else:
-            self._setup = _Setup(settings, old.backends, old.engine)
+            self._setup = _Setup(settings, old.backends, old.engine, old.warms)
 
     def _replace_soon(self, settings: Settings) -> None:
         """At most once in `_REPLACE_S`: a local model takes seconds to load. Requests wait, they are not lost."""
@@ -165,7 +166,8 @@ class Session:
             self.spawn(self._prepare(backends, settings))
 
     def _built(self, settings: Settings, backends: tuple[Backend, ...]) -> _Setup:
-        return _Setup(settings, backends, compose.build_engine(settings, backends, self.traces, self.client))
+        engine = compose.build_engine(settings, backends, self.traces, self.client)
+        return _Setup(settings, backends, engine, not all(each.capabilities.remote for each in backends))
 
     async def _prepare(self, backends: tuple[Backend, ...], settings: Settings) -> None:
         """Load the model before the first keystroke needs it: the first one's that can be, with hedging all."""
@@ -281,6 +283,8 @@ class Session:
 
     def warm_soon(self, uri: str, edit: Edit | None = None) -> None:
         """The user is at `edit` of this document, or somewhere in it: a pause is used to evaluate its prompt."""
+        if self._setup is None or not self._setup.warms:
+            return  # the next key is not to pay for what will not be done
         if self._warm is not None:
             self._warm.cancel()
         self._warm = asyncio.get_running_loop().call_later(_PAUSE_S, self._warm_now, uri, edit)
