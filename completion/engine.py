@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from backends.base import Backend, BackendError, ErrorKind, Observer, SilentObserver
@@ -83,7 +84,7 @@ class Engine:
         if self._gate.busy or self._refusal(context, settings, routes) is not None:
             return
         if not routes[0].backend.capabilities.remote:
-            self._warmer.start(routes[0].warm(context, settings, guessed=guessed))
+            self._warmer.start(partial(routes[0].warm, context, settings, guessed=guessed))
 
     def forget(self, uri: str) -> None:
         """The document was closed: its pending request ends as superseded."""

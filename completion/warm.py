@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
 
 from backends.base import BackendError
 
@@ -16,7 +15,7 @@ class Warmer:
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
         self.stop()
         self._task = asyncio.create_task(_quietly(work))
 
@@ -32,6 +31,7 @@ class Warmer:
             await asyncio.wait({task})
 
 
-async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+async def _quietly(work: Callable[[], Awaitable[None]]) -> None:
+    """`work` is called here: a request may come before this has begun, and would leave a coroutine nobody awaits."""
     with suppress(BackendError):  # the first request says the same
-        await work
+        await work()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from dataclasses import replace
 
 import pytest
@@ -76,6 +77,15 @@ async def test_not_beside_a_request() -> None:
     held.set()
     assert isinstance(await asked, Completion)
     assert len(await warmed(desk, "b = ⟦|⟧", uri="file:///b.py")) == 1
+
+
+async def test_a_request_may_come_before_it_has_begun() -> None:
+    """Nothing is left over that was never awaited: warnings are errors here."""
+    desk = Desk(capabilities=WARMS)
+    desk.engine.warm(context("a = ⟦|⟧"))
+    assert isinstance(await desk.ask("a = ⟦|⟧"), Completion)
+    gc.collect()
+    assert [request.max_tokens > 0 for request in desk.backend.requests] == [True]
 
 
 async def test_it_ends_with_the_engine_and_tells_nobody_of_errors() -> None:
