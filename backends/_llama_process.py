@@ -103,6 +103,8 @@ class _Pipes:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
+    give_up = kill
+
     async def ended(self) -> tuple[str, Sequence[str]]:
         code = await self._process.wait()
         await self._error_reader
@@ -133,22 +135,28 @@ class _Shared:
         self._process = connection.process
         self.reader = connection.reader
         self.pid = pid
+        self._left = False
 
     def write(self, line: bytes) -> None:
         if not self._writer.is_closing():
             self._writer.write(line)
 
     def close(self) -> None:
+        self._left = True
         self._writer.close()
+
+    def give_up(self) -> None:
+        """It does not take what was sent. Others may use it: only the connection ends."""
+        self._writer.transport.abort()
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(self.pid, signal.SIGKILL)
 
     async def ended(self) -> tuple[str, Sequence[str]]:
+        how, left = "has ended", self._left  # who leaves does not wait for the end of what others use
         self.close()
-        how = "has ended"
-        if self._process is not None and self._process.pid == self.pid:
+        if not left and self._process is not None and self._process.pid == self.pid:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 how = _how(await asyncio.to_thread(self._process.wait, _CLOSE_S))
         return how, self._where.last_words()
@@ -251,11 +259,11 @@ class LlamaProcess:
         self._link.kill()
 
     async def aclose(self) -> None:
-        """Leave the worker; a child of our own ends, and is killed if it does not."""
+        """Leave the worker; a child of our own ends, and is killed if it does not. Others may use a shared one."""
         self._link.close()
         _, running = await asyncio.wait({self._reader}, timeout=_CLOSE_S)
         if running:
-            self.kill()
+            self._link.give_up()
             await asyncio.wait({self._reader})
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
+from backends import _llama_process
 from backends._llama_link import place
 from backends._llama_process import command, environment
 from backends.base import (
@@ -193,6 +194,33 @@ async def test_it_ends_after_the_last_one_has_left(make: Make) -> None:
     assert second.pid == worker.pid
     await second.aclose()
     await gone(worker)
+
+
+async def test_who_started_it_leaves_without_taking_it_along(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_llama_process, "_CLOSE_S", 600.0)  # nor waits for its end
+    first, second = make(), make()
+    await finish(first)
+    await finish(second)
+    worker = process(first)
+    async with asyncio.timeout(60):
+        await first.aclose()
+    assert await finish(second) is Finish.LENGTH
+    assert second.pid == worker.pid
+
+
+async def test_who_leaves_one_that_takes_nothing_leaves_it_to_the_others(make: Make) -> None:
+    first, second = make(), make()
+    await first.prepare()
+    await second.prepare()
+    worker = process(first)
+    worker.suspend()
+    work = AtWork(first, BackendRequest(RawPrompt((Piece("ab" * 4_000_000),)), 1))  # more than a socket holds
+    await asyncio.sleep(0)
+    await first.aclose()
+    worker.resume()
+    await work.end()
+    assert await finish(second) is Finish.LENGTH
+    assert second.pid == worker.pid
 
 
 async def test_it_outlives_a_killed_server(make: Make, slow: Path, runtime_folder: Path) -> None:
