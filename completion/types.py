@@ -37,13 +37,17 @@ class PlainText:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSnapshot:
-    """A document as it was at one version. `path` is relative to the workspace root, with `/`; None if unsaved."""
+    """A document as it was at one version.
+
+    `path` is relative to the workspace root, with `/`, and `root` that folder's own path; None outside of any.
+    """
 
     uri: str
     language_id: str
     version: int
     text: Text
     path: str | None = None
+    root: str | None = None
 
 
 class Trigger(enum.Enum):

@@ -8,7 +8,7 @@ from typing import Any
 from lsprotocol import types
 
 from completion.types import Completion, Text
-from lsp_server.documents import Lines
+from lsp_server.lines import Lines
 from lsp_server.positions import Encoding
 
 _LABEL_CHARACTERS = 80  # of a popup menu's entry

@@ -48,24 +48,24 @@ def to_path(uri: str) -> str | None:
     return whole.replace("/", "\\") if location.volume else whole
 
 
-def relative_to_root(uri: str, roots: Iterable[Root]) -> tuple[str, str] | None:
-    """(name of the root, path below it with `/`) for the innermost root that holds the document, or None."""
+def relative_to_root(uri: str, roots: Iterable[Root]) -> tuple[str, str, str | None] | None:
+    """(name, path below it with `/`, `to_path` of it) of the innermost root that holds the document, or None."""
     location = _location(uri)
     if location is None:
         return None
     parts = location.parts()
-    best: tuple[int, str] | None = None
+    best: tuple[int, str, str] | None = None
     for root in roots:
         place = _location(root.uri)
         if place is None:
             continue
         above = place.parts()
         if len(above) < len(parts) and parts[: len(above)] == above and (best is None or len(above) > best[0]):
-            best = len(above), root.name or above[-1]
+            best = len(above), root.name or above[-1], root.uri
     if best is None:
         return None
     # goes into prompts: must be encodable
-    return best[1], "/".join(parts[best[0] :]).encode("utf-8", "replace").decode()
+    return best[1], "/".join(parts[best[0] :]).encode("utf-8", "replace").decode(), to_path(best[2])
 
 
 def from_path(path: str) -> str:

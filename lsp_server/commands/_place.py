@@ -105,4 +105,5 @@ def snapshot(path: Path, text: str, root: Path, ignored: Callable[[DocumentSnaps
 
 def _snapshot(whole: Path, text: str, root: Path) -> DocumentSnapshot:
     relative = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else None
-    return DocumentSnapshot(whole.as_uri(), language_id(whole.name), 0, PlainText(text), relative)
+    folder = None if relative is None else str(root)
+    return DocumentSnapshot(whole.as_uri(), language_id(whole.name), 0, PlainText(text), relative, folder)

@@ -8,7 +8,7 @@ from lsprotocol.converters import get_converter
 
 from completion.types import Completion
 from lsp_server.convert import completion_list, fitted, inline_list
-from lsp_server.documents import Lines
+from lsp_server.lines import Lines
 from lsp_server.positions import Encoding
 
 TEXT = "# \U0001f642\nf = \U0001f642 + )\nend"

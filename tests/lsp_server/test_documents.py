@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from completion.types import DocumentSnapshot, Text
-from lsp_server.documents import Document, Documents, Edit, Lines, _Branch, _Leaf, _Node
+from lsp_server.documents import Document, Documents, Edit
+from lsp_server.lines import Lines, _Branch, _Leaf, _Node
 from lsp_server.positions import Encoding
 from lsp_server.uris import Root
 from tests.reference_text import ReferenceText
