@@ -19,6 +19,11 @@ class CompletionSettings:
     prompt_tokens: int = 2048  # budget of the whole prompt, tokens
     max_lines: int = 40  # longer answers are cut
     cache_entries: int = 200
+    max_candidates: int = 3  # different suggestions where the user asks by hand
+    join: bool = True  # a running request answers a newer one that its text agrees with
+    adaptive_debounce: bool = True
+    speculate: str = "local"  # the next suggestion is prepared while one is shown: "never", "local" or "always"
+    learning: bool = True  # rejected suggestions make later ones rarer
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ class CompletionContext:
     repo: str | None = None  # name of the workspace folder
     others: tuple[DocumentSnapshot, ...] = ()
     received: float | None = None  # when the request arrived, seconds of the engine's clock
+    deleted: str = ""  # what was taken away at the cursor by the last edits, if they only took away
 
 
 class Reason(enum.StrEnum):
@@ -91,6 +92,7 @@ class Reason(enum.StrEnum):
     BREAKER_OPEN = "breaker-open"
     TIMEOUT = "timeout"
     MID_WORD = "mid-word"
+    DELETION = "deletion"
     EMPTY = "empty"
     DUPLICATE_OF_SUFFIX = "duplicate-of-suffix"
     MID_LINE = "mid-line"

@@ -10,14 +10,17 @@ from lsp_server.lines import Lines
 from lsp_server.positions import Encoding
 from lsp_server.uris import Root, relative_to_root
 
+_DELETED = 2000  # code points that are remembered of what was taken away
+
 
 class Document:
     """An open document.
 
     `repo` is the name of its workspace folder, `path` its own in it, `root` the folder's own path. None outside of any.
+    `deleted` is what the last edits took away, as long as they do nothing else, and the offset of the gap.
     """
 
-    __slots__ = ("_kept", "language_id", "lines", "path", "repo", "root", "uri", "version")
+    __slots__ = ("_kept", "deleted", "language_id", "lines", "path", "repo", "root", "uri", "version")
 
     def __init__(self, uri: str, language_id: str, version: int, text: str) -> None:
         self.uri = uri
@@ -27,15 +30,27 @@ class Document:
         self.repo: str | None = None
         self.path: str | None = None
         self.root: str | None = None
+        self.deleted: tuple[int, str] | None = None
         self._kept: DocumentSnapshot | None = None
 
     def apply(self, edit: Edit, encoding: Encoding) -> None:
         if edit.range is None:
-            self.lines = Lines(edit.text)
+            self.lines, self.deleted = Lines(edit.text), None
         else:
             start_line, start_column, end_line, end_column = edit.range
             start, end = (start_line, start_column), (end_line, end_column)
+            self.deleted = None if edit.text else self._taken(min(start, end), max(start, end), encoding)
             self.lines = self.lines.replaced(start, end, edit.text, encoding)
+
+    def _taken(self, start: tuple[int, int], end: tuple[int, int], encoding: Encoding) -> tuple[int, str] | None:
+        first, last = self.lines.offset_at(*start, encoding), self.lines.offset_at(*end, encoding)
+        text = self.lines.slice(first, last)
+        at, before = self.deleted or (-1, "")
+        if before and at == last:  # backwards, key by key
+            text += before
+        elif before and at == first:
+            text = before + text
+        return (first, text[:_DELETED]) if text else self.deleted
 
     def snapshot(self) -> DocumentSnapshot:
         """The document as it is now, untouched by later edits; the same object as long as nothing changes."""

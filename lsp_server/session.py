@@ -260,7 +260,17 @@ class Session:
             text, start, end = asked.chosen
             selected = Selected(text, lines.offset_at(*start, encoding), lines.offset_at(*end, encoding))
         others = self.documents.others(asked.uri, OTHER_DOCUMENTS)
-        return CompletionContext(document.snapshot(), offset, trigger, selected, document.repo, others, asked.received)
+        gap, taken = document.deleted or (-1, "")
+        return CompletionContext(
+            document.snapshot(),
+            offset,
+            trigger,
+            selected,
+            document.repo,
+            others,
+            asked.received,
+            taken if gap == offset else "",
+        )
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace) -> tuple[Outcome, Suggestion | None]:
         await self.until_started()

@@ -151,7 +151,10 @@ def _values(entries: Iterable[Entry], *table: str) -> dict[str, Any]:
 
 
 def _completion(entries: Sequence[Entry], language: str = "") -> CompletionSettings:
-    """Settings for a language, or for all. A project can switch completion off, not on against the user's word."""
+    """Settings for a language, or for all.
+
+    A project can switch completion off, not on against the user's word, and asks for nothing that costs.
+    """
 
     def merged(taken: Sequence[Entry]) -> dict[str, Any]:
         values = _values(taken, "completion")
@@ -161,6 +164,8 @@ def _completion(entries: Sequence[Entry], language: str = "") -> CompletionSetti
     own = merged([entry for entry in entries if not entry.project])
     if not own.get("enabled", True):
         values["enabled"] = False
+    if values.get("speculate") == "always":  # costs money: the user's word alone
+        values["speculate"] = own.get("speculate", CompletionSettings().speculate)
     return CompletionSettings(**values)
 
 

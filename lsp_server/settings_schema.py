@@ -194,6 +194,19 @@ COMPLETION: Mapping[str, Rule] = {
     "prompt_tokens": Rule("int", "Budget of the whole prompt, tokens", 64, 32768),
     "max_lines": Rule("int", "Longer suggestions are cut, lines", 1, 500),
     "cache_entries": Rule("int", "Answers kept for typing the same again", 0, 10000),
+    "max_candidates": Rule("int", "Different suggestions to choose from where you ask by hand", 1, 8),
+    "join": Rule("bool", "A running request goes on while you type what it writes"),
+    "adaptive_debounce": Rule(
+        "bool", "`debounce_ms` is adapted to how you type, where the cursor is and how long the model takes"
+    ),
+    "speculate": Rule(
+        "choice",
+        "While one is shown, the next suggestion is prepared: never, by models on this machine, or always (it costs)",
+        choices=("never", "local", "always"),
+    ),
+    "learning": Rule(
+        "bool", "Where you keep rejecting suggestions, they come later and rarer; kept on this machine alone"
+    ),
 }
 CONTEXT: Mapping[str, Rule] = {
     "sources": Rule("strings", "Where text from other files is taken from", choices=("open_files",)),

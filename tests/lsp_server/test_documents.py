@@ -335,3 +335,32 @@ def test_other_documents_are_the_same_object_until_one_of_them_changes() -> None
 )
 def test_where_the_text_of_an_edit_ends(edit: Edit, end: tuple[int, int]) -> None:
     assert edit.end(Encoding.UTF16) == end
+
+
+def _deleted(text: str, *edits: Edit) -> tuple[int, str] | None:
+    document = Document("file:///a.py", "python", 1, text)
+    for edit in edits:
+        document.apply(edit, Encoding.UTF16)
+    return document.deleted
+
+
+def _edit(start: int, end: int, text: str = "") -> Edit:
+    return Edit(text, (0, start, 0, end))
+
+
+def test_what_was_only_taken_away_is_remembered() -> None:
+    assert _deleted("x = abc", _edit(6, 7)) == (6, "c")
+    assert _deleted("x = abc", _edit(6, 7), _edit(5, 6), _edit(4, 5)) == (4, "abc")  # backspace
+    assert _deleted("x = abc", _edit(4, 5), _edit(4, 5)) == (4, "ab")  # the key for what follows
+    assert _deleted("x = abc", _edit(7, 4)) == (4, "abc")  # ends in the wrong order
+    assert _deleted("x = abc", _edit(0, 1), _edit(5, 6)) == (5, "c")  # another place
+    assert _deleted("a\r\nb", Edit("", (0, 1, 1, 0))) == (1, "\r\n")
+    assert _deleted("x = \U0001f600", _edit(4, 6)) == (4, "\U0001f600")
+    assert _deleted("y" * 5000, _edit(0, 5000)) == (0, "y" * 2000)
+
+
+def test_a_text_that_was_typed_or_replaced_is_no_deletion() -> None:
+    assert _deleted("x = abc", _edit(6, 7), _edit(6, 6, "d")) is None
+    assert _deleted("x = abc", _edit(4, 7, "new")) is None
+    assert _deleted("x = abc", _edit(4, 7), Edit("all new")) is None
+    assert _deleted("x = abc", _edit(3, 3)) is None

@@ -100,6 +100,17 @@ def test_a_project_can_switch_off_but_not_on(tmp_path: Path) -> None:
     assert not read(tmp_path, "completion.enabled = false", mixed)[0].engine.for_language("go").enabled
 
 
+def test_a_project_asks_for_nothing_that_costs(tmp_path: Path) -> None:
+    project = '[completion]\nspeculate = "always"\n[languages.go]\nspeculate = "never"\n'
+    settings, _ = read(tmp_path, "", project)
+    assert settings.engine.completion.speculate == "local"
+    assert settings.engine.for_language("go").speculate == "never"
+    settings, _ = read(tmp_path, '[completion]\nspeculate = "never"', project)
+    assert settings.engine.completion.speculate == "never"
+    settings, _ = read(tmp_path, '[completion]\nspeculate = "always"', project)
+    assert settings.engine.completion.speculate == "always"
+
+
 def test_a_project_is_held_to_the_ranges(tmp_path: Path) -> None:
     project = "[completion]\nmax_tokens = 100000\nprompt_tokens = 9999999\n[languages.go]\nmax_tokens = 5000\n"
     settings, problems = read(tmp_path, "", project)
