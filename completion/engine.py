@@ -157,10 +157,11 @@ def _outcome(
     raw: RawCompletion, plan: Plan, context: CompletionContext, trace: RequestTrace, typed: int = 0
 ) -> Outcome:
     result = finished(raw, plan, typed)
-    if isinstance(result, Reason):
-        return NoSuggestion(result)
-    begin = context.selected.text if context.selected else ""
-    return Completion(begin + result, *plan.hole, id=trace.id)
+    trace.filters = (*raw.filters, *result.filters)
+    if result.reason is not None:
+        return NoSuggestion(result.reason)
+    begin, (start, end) = context.selected.text if context.selected else "", plan.hole
+    return Completion(begin + result.text, start - result.before, end + result.after, id=trace.id)
 
 
 def _nobody(text: str) -> None:

@@ -38,6 +38,7 @@ class Plan:
     capabilities: Capabilities
     language_id: str
     automatic: bool
+    deleted: str = ""
 
 
 class Planner:
@@ -72,6 +73,7 @@ class Planner:
             capabilities,
             context.document.language_id,
             context.trigger is Trigger.AUTOMATIC,
+            context.deleted,
         )
 
     def build(self, plan: Plan, context: CompletionContext, model: str) -> Built:

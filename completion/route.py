@@ -14,7 +14,7 @@ from completion.prompt.families import UNMISTAKABLE
 from completion.settings import CompletionSettings
 from completion.stopping import Stream, stop_early
 from completion.trace import RequestTrace
-from completion.types import CompletionContext, RawCompletion, Reason, Trigger
+from completion.types import CompletionContext, RawCompletion, Trigger
 
 OnText = Callable[[str], None]
 
@@ -37,7 +37,7 @@ class Answer:
     @property
     def good(self) -> bool:
         """Whether something of it would be shown."""
-        return not isinstance(finished(self.raw, self.plan), Reason)
+        return finished(self.raw, self.plan).reason is None
 
 
 class Route:
@@ -141,17 +141,17 @@ class Route:
         whole = "".join(parts)
         if finish is Finish.LENGTH and "\n" in whole.strip():
             whole = whole.rpartition("\n")[0]  # the last line was cut somewhere inside
-        text = postprocess.begin(whole, _around(plan, built.blind))
-        return RawCompletion(text, finish, usage, built.blind)
+        begun = postprocess.begin(whole, _around(plan, built.blind))
+        return RawCompletion(begun.text, finish, usage, built.blind, begun.filters)
 
 
-def finished(raw: RawCompletion, plan: Plan, typed: int = 0) -> str | Reason:
+def finished(raw: RawCompletion, plan: Plan, typed: int = 0) -> postprocess.Finished:
     """What is shown of an answer of which `typed` code points stand before the cursor already."""
     return postprocess.finish(raw.text, _around(plan, raw.blind), typed)
 
 
 def _around(plan: Plan, blind: bool) -> postprocess.Around:
-    return postprocess.Around(plan.window, UNMISTAKABLE, plan.language_id, blind, plan.automatic)
+    return postprocess.Around(plan.window, UNMISTAKABLE, plan.language_id, blind, plan.automatic, plan.deleted)
 
 
 def _request(built: Built, plan: Plan, asked: Asked) -> BackendRequest:

@@ -39,6 +39,7 @@ class RequestTrace:
         "failures",
         "family",
         "files",
+        "filters",
         "first_delta",
         "generated_tokens",
         "id",
@@ -62,6 +63,7 @@ class RequestTrace:
         self.reason = ""  # "shown" or a Reason
         self.detail: str | None = None  # more about the reason, such as a backend's error
         self.files: tuple[str, ...] = ()  # paths of the other files in the prompt; never written
+        self.filters: tuple[str, ...] = ()  # what stopped, changed or silenced the answer, in this order
         self.backend: str | None = None  # that gave the answer, or was asked last
         self.failures: list[str] = []  # "name:kind" of each backend that was asked before
         self.shape: str | None = None  # of the prompt that was sent, and the family it was formed for

@@ -130,6 +130,7 @@ class RawCompletion:
     finish: Finish | None  # None: stopped early by the engine
     usage: Usage = field(default=Usage())
     blind: bool = False  # the model did not see what follows the cursor
+    filters: tuple[str, ...] = ()  # what has stopped it, and the filters that have changed its beginning
 
 
 @dataclass(frozen=True, slots=True)

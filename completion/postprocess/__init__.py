@@ -18,7 +18,8 @@ from completion.postprocess import (
     trailing_space,
 )
 from completion.postprocess.base import Around as Around
-from completion.postprocess.base import Filter
+from completion.postprocess.base import Edit, Filter
+from completion.postprocess.base import Finished as Finished
 from completion.types import Reason
 
 # Run once, before an answer is kept: what the user types is compared with the answer as it is shown.
@@ -43,16 +44,19 @@ PIPELINE: tuple[Filter, ...] = (
 )
 
 
-def begin(text: str, around: Around) -> str:
+def begin(text: str, around: Around) -> Finished:
+    acted: list[str] = []
     for apply in BEGINNING:
         result = apply(text, around)
+        if result is not text and result != text:
+            acted.append(name_of(apply))
         if isinstance(result, Reason):
-            return ""
-        text = result
-    return text
+            return Finished("", filters=tuple(acted))
+        text = result.text if isinstance(result, Edit) else result
+    return Finished(text, filters=tuple(acted))
 
 
-def finish(text: str, around: Around, typed: int = 0) -> str | Reason:
+def finish(text: str, around: Around, typed: int = 0) -> Finished:
     """What is shown of `text`, of which the user has typed `typed` code points; they end `around`'s prefix.
 
     The filters see the answer whole and at the place it was made for, so that typing does not change their minds.
@@ -61,9 +65,29 @@ def finish(text: str, around: Around, typed: int = 0) -> str | Reason:
     if typed:
         window = around.window
         asked = replace(around, window=replace(window, prefix=window.prefix[: len(window.prefix) - typed]))
+    acted: list[str] = []
+    before = after = 0
     for apply in PIPELINE:
         result = apply(text, asked)
+        if result is text:
+            continue
+        if result != text:
+            acted.append(name_of(apply))
         if isinstance(result, Reason):
-            return result
-        text = result
-    return line_ends.restore(text[typed:], around) or Reason.EMPTY
+            return Finished("", reason=result, filters=tuple(acted))
+        if isinstance(result, Edit):
+            before, after = max(before, result.before), max(after, result.after)
+            text = result.text
+        else:
+            text = result
+    if before:  # what was typed stands behind the white space that is replaced
+        before += typed
+    else:
+        text = text[typed:]
+    text = line_ends.restore(text, around)
+    return Finished(text, before, after, None if text else Reason.EMPTY, tuple(acted))
+
+
+def name_of(apply: Filter) -> str:
+    """A filter goes by its file's name."""
+    return apply.__module__.rpartition(".")[2]

@@ -178,6 +178,7 @@ async def test_the_trace_of_one_request() -> None:
         "detail": None,
         "cache": "miss",
         "backend": "scripted",
+        "filters": [],
         "failures": [],
         "shape": "infill",
         "family": "unknown",

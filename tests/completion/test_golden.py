@@ -18,7 +18,7 @@ PROMPT_KEYS = ("text", "language", "path", "repo", "files", "shape", "literal", 
 PROMPT_EXPECTED = ("prompt", "special", "prefix", "suffix", "extra", "stops", "system", "user")
 STOPPING_KEYS = ("text", "answer", "family", "literal", "line", "max_lines", "chat", "language")
 STOPPING_EXPECTED = ("expect", "early")
-FILTER_KEYS = ("text", "answer", "language", "blind", "automatic")
+FILTER_KEYS = ("text", "answer", "language", "blind", "automatic", "deleted", "before", "after", "by")
 FILTER_EXPECTED = ("expect", "reason")
 
 
@@ -197,12 +197,17 @@ def test_filters(case: Case) -> None:
         case.get("language", "python"),
         blind=case.get("blind", False),
         automatic=case.get("automatic", True),
+        deleted=case.get("deleted", ""),
     )
-    result = postprocess.finish(postprocess.begin(case["answer"], around), around)
+    begun = postprocess.begin(case["answer"], around)
+    result = postprocess.finish(begun.text, around)
     if "reason" in case:
-        assert result is Reason(case["reason"])
+        assert result.reason is Reason(case["reason"])
     else:
-        assert result == case["expect"]
+        assert (result.text, result.reason) == (case["expect"], None)
+    assert (result.before, result.after) == (case.get("before", 0), case.get("after", 0))
+    if "by" in case:
+        assert case["by"] in (*begun.filters, *result.filters)
 
 
 @pytest.mark.parametrize(
