@@ -84,6 +84,7 @@ class Reason(enum.StrEnum):
     DISABLED = "disabled"
     IGNORED_FILE = "ignored-file"
     NOT_OPEN = "not-open"
+    OUTSIDE_CODE = "outside-code"
     SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
     STALE = "stale"
@@ -95,6 +96,9 @@ class Reason(enum.StrEnum):
     DELETION = "deletion"
     EMPTY = "empty"
     DUPLICATE_OF_SUFFIX = "duplicate-of-suffix"
+    DUPLICATE_OF_PREFIX = "duplicate-of-prefix"
+    JUST_DELETED = "just-deleted"
+    REPETITION = "repetition"
     MID_LINE = "mid-line"
     TOO_LONG = "too-long"
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from completion.types import DocumentSnapshot
+from completion.types import CompletionContext, DocumentSnapshot, Reason
 from lsp_server.edit import Edit as Edit
 from lsp_server.lines import Lines
 from lsp_server.positions import Encoding
 from lsp_server.uris import Root, relative_to_root
+from lsp_server.view import View
 
 _DELETED = 2000  # code points that are remembered of what was taken away
 
@@ -64,6 +65,19 @@ class Document:
             self._kept = kept
         return kept
 
+    def quoted(self) -> DocumentSnapshot:
+        """What of it may be shown beside another document."""
+        return self.snapshot()
+
+    def view(self, context: CompletionContext) -> View | Reason | None:
+        """What is asked in its place, where its text is not the code itself; why nothing is. None: it is asked."""
+        return None
+
+    @property
+    def home(self) -> str:
+        """The URI of the document it is part of."""
+        return self.uri
+
     def place(self, roots: Sequence[Root]) -> None:
         """Find `repo` and `path` among the workspace folders."""
         self.repo, self.path, self.root = relative_to_root(self.uri, roots) or (None, None, None)
@@ -78,6 +92,7 @@ class Documents:
 
     def __init__(self, encoding: Encoding = Encoding.UTF16) -> None:
         self.encoding = encoding
+        self.parts: dict[str, Document] = {}  # documents within others: a notebook's cells
         self._roots: tuple[Root, ...] = ()
         self._documents: dict[str, Document] = {}  # in order of viewing, last viewed last
         self._others: tuple[str, tuple[DocumentSnapshot, ...]] = ("", ())  # of the document that was asked about
@@ -104,8 +119,13 @@ class Documents:
             document.place(self._roots)
 
     def open(self, uri: str, language_id: str, version: int, text: str) -> Document:
-        """A document that is already open is replaced."""
-        document = Document(uri, language_id, version, text)
+        """A document that is already open is replaced; one that is part of another is known through that alone."""
+        if (part := self.parts.get(uri)) is not None:
+            return part
+        return self.add(_new(uri, language_id, version, text))
+
+    def add(self, document: Document) -> Document:
+        uri = document.uri
         document.place(self._roots)
         self._others = ("", ())
         self._documents.pop(uri, None)
@@ -125,8 +145,10 @@ class Documents:
 
     def others(self, uri: str, most: int) -> tuple[DocumentSnapshot, ...]:
         """Snapshots of at most `most` other documents, last viewed first; the same object while one is typed in."""
+        if (part := self.parts.get(uri)) is not None:
+            uri = part.home
         if self._others[0] != uri:
-            found = [document.snapshot() for document in self if document.uri != uri]
+            found = [document.quoted() for document in self if document.uri != uri]
             self._others = (uri, tuple(found[:most]))
         return self._others[1]
 
@@ -135,16 +157,26 @@ class Documents:
         return self._documents.pop(uri, None)
 
     def get(self, uri: str) -> Document | None:
-        return self._documents.get(uri)
+        return self._documents.get(uri) or self.parts.get(uri)
 
     def snapshot(self, uri: str) -> DocumentSnapshot | None:
-        document = self._documents.get(uri)
+        document = self.get(uri)
         return None if document is None else document.snapshot()
 
     def touch(self, uri: str) -> None:
         """The user looks at this document now. Does nothing if it is not open."""
+        if (part := self.parts.get(uri)) is not None:
+            uri = part.home
         if uri != self._others[0]:
             self._others = ("", ())
         document = self._documents.pop(uri, None)
         if document is not None:
             self._documents[uri] = document
+
+
+def _new(uri: str, language_id: str, version: int, text: str) -> Document:
+    if uri.lower().endswith(".ipynb"):
+        from lsp_server.ipynb import NotebookFile
+
+        return NotebookFile(uri, language_id, version, text)
+    return Document(uri, language_id, version, text)
