@@ -13,6 +13,7 @@ from completion.postprocess import (
     length,
     line_ends,
     mid_line,
+    repetition,
     specials,
     suffix_overlap,
     trailing_space,
@@ -35,6 +36,7 @@ BEGINNING: tuple[Filter, ...] = (
 PIPELINE: tuple[Filter, ...] = (
     blank.drop,  # here too, so that silence of the model is not taken for a duplicate
     length.cap,
+    repetition.cut,
     brackets.cut,
     mid_line.meets,
     suffix_overlap.cut,
