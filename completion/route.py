@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from backends.base import Backend, BackendError, BackendRequest, ErrorKind, Finish, Shape, Usage
 from completion import postprocess
+from completion.cells import cell_mark
 from completion.plan import Plan, Planner, shape_of, shown
 from completion.prompt import Built
 from completion.prompt.families import UNMISTAKABLE
@@ -129,6 +130,7 @@ class Route:
             lead=plan.window.lead,
             language_id=plan.language_id,
             reply=built.reply,
+            cells=cell_mark(plan.window, plan.language_id),
         )
         parts, finish, usage = [], None, Usage()
         async with aclosing(stream):

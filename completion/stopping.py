@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from backends.base import BackendError, Delta, ErrorKind
+from completion.cells import CellMark, UntilCell
 from completion.chat_reply import PROSE, DropEcho, Reply, TakeCode
 from completion.postprocess.length import LONGEST, longest_line
 from completion.scope import Scope
@@ -46,11 +47,13 @@ def stop_early(
     lead: str,
     language_id: str = "",
     reply: Reply | None = None,
+    cells: CellMark | None = None,
 ) -> Stream:
     """All of the steps below, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
 
     `mends` maps harmless forms of special tokens to the tokens; `next_line` follows the hole, `lead` stands before it;
-    `reply` says how to read the answer of a model that chats, `reply.marker` being empty if no hole was marked.
+    `reply` says how to read the answer of a model that chats, `reply.marker` being empty if no hole was marked; `cells`
+    begins the next cell where the document has such.
     """
     chat = (
         (TakeCode(prose=reply.prose), Replace({reply.marker: ""} if reply.marker else {}), DropEcho(reply.prefix))
@@ -64,6 +67,7 @@ def stop_early(
         *chat,
         Replace(mends),
         Cap(LONGEST, longest_line(language_id)),
+        *((UntilCell(cells, lead),) if cells else ()),
         UntilLine(next_line, lead),
         *_lengths(block, max_lines, lead, None if reply or language_id in PROSE else Scope(lead, language_id)),
     )
