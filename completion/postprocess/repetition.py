@@ -93,7 +93,7 @@ def _closing(words: Sequence[Hashable]) -> bool:
 
 
 def _before_lines(text: str) -> int:
-    """Behind the first of equal lines, or of equal blocks of lines."""
+    """Behind the first of equal lines, or of equal blocks of lines that last to the end."""
     lines = text.split("\n")
     if len(lines) < _EQUAL_AT_END:
         return len(text)
@@ -102,7 +102,7 @@ def _before_lines(text: str) -> int:
     for number in range(1, len(bare)):
         equal = equal + 1 if bare[number] == bare[number - 1] and _tells(bare[number]) else 1
         if equal == _EQUAL:
-            return _behind(lines, number - _EQUAL + 2)
+            return _behind_first(lines, number - _EQUAL + 1, 1)
     filled = [number for number, line in enumerate(bare) if line]
     said = [bare[number] for number in filled]
     # The last line may have been cut.
@@ -114,7 +114,8 @@ def _before_lines(text: str) -> int:
             if not whole and not (rest and expected and expected[0].startswith(rest[0])):
                 continue
             if _too_often(block, found.count):
-                return _behind(lines, filled[last - found.count + found.length - 1] + 1)
+                first = filled[last - found.count]
+                return _behind_first(lines, first, filled[last - found.count + found.length - 1] + 1 - first)
     return len(text)
 
 
@@ -159,5 +160,8 @@ def _whole_lines(text: str, end: int) -> int:
     return max(0, text.rfind("\n", 0, end + 1))
 
 
-def _behind(lines: list[str], count: int) -> int:
-    return len("\n".join(lines[:count]))
+def _behind_first(lines: list[str], begin: int, count: int) -> int:
+    """The end of the first of equal blocks of `count` lines. A short one that the answer begins with is junk itself."""
+    if count < _BLOCK_LINES and not any(map(str.strip, lines[:begin])):
+        return 0
+    return len("\n".join(lines[: begin + count]))
