@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from backends.base import Capabilities, ChatPrompt, File, InfillPrompt, Observer, Prompt, RawPrompt, Shape
+from completion.clock import Clock
 from completion.context import Gatherer
 from completion.context.window import Windows
 from completion.multiline import wants_block
@@ -13,8 +15,7 @@ from completion.privacy import Ignored, redact
 from completion.prompt import Built, Material, build
 from completion.prompt.families import Family, choose
 from completion.settings import CompletionSettings, EngineSettings
-from completion.tokens import estimate_file
-from completion.types import CompletionContext, Trigger, Window
+from completion.types import CompletionContext, ContextPiece, Trigger, Window
 
 # Tokens kept free for what a template adds to the texts.
 _TEMPLATE = 32
@@ -39,42 +40,49 @@ class Plan:
     language_id: str
     automatic: bool
     deleted: str = ""
+    pieces: tuple[ContextPiece, ...] = ()  # what `extra` is
 
 
 class Planner:
-    def __init__(self, settings: EngineSettings, family: str, observer: Observer, ignored: Ignored) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        family: str,
+        observer: Observer,
+        ignored: Ignored,
+        clock: Clock | None = None,
+    ) -> None:
         self._settings = settings
         self._family = family
         self._observer = observer
         self._families: dict[str, Family] = {}  # by model name; a backend may learn it late
         self._windows = Windows()
-        self._gatherer = Gatherer(settings.context.sources, ignored)
+        self._gatherer = Gatherer(settings.context.sources, ignored, clock)
         self._scale = 1.0
 
     def plan(self, context: CompletionContext, settings: CompletionSettings, capabilities: Capabilities) -> Plan:
         prompt_tokens, max_tokens = self._budgets(settings, capabilities)
-        shares = self._settings.context
-        extra = self._gatherer.gather(context, int(prompt_tokens * shares.extra_share), self._cleaner(capabilities))
-        used = sum(estimate_file(file.path, file.text) for file in extra)
-        hole, inserted = replaced(context)
-        window = self._windows.cut(
-            context.document,
-            hole,
-            inserted,
-            tokens=max(_LEAST, prompt_tokens - _TEMPLATE - used),
-            suffix_tokens=int(prompt_tokens * shares.suffix_share),
-        )
+        choice = self._gatherer.gather(*self._wanted(context, prompt_tokens, capabilities))
+        # A larger window could show what was chosen of the same document.
+        used = self._extra_tokens(prompt_tokens) if choice.own else choice.tokens
+        window = self._cut(context, prompt_tokens, used)
         return Plan(
-            hole,
+            replaced(context)[0],
             window,
-            extra,
+            choice.files,
             wants_block(settings.multiline, window.rest),
             max_tokens,
             capabilities,
             context.document.language_id,
             context.trigger is Trigger.AUTOMATIC,
             context.deleted,
+            choice.pieces,
         )
+
+    def refresh(self, context: CompletionContext, settings: CompletionSettings, capabilities: Capabilities) -> None:
+        """Choose anew what is shown beside the window, if that is due: up to 10 ms, so in a pause. `plan` keeps it."""
+        prompt_tokens, _ = self._budgets(settings, capabilities)
+        self._gatherer.refresh(*self._wanted(context, prompt_tokens, capabilities))
 
     def build(self, plan: Plan, context: CompletionContext, model: str) -> Built:
         """Raises BackendError(SETTINGS) if no prompt can be formed that the backend takes."""
@@ -98,6 +106,30 @@ class Planner:
 
     def forget(self, uri: str) -> None:
         self._windows.forget(uri)
+        self._gatherer.forget(uri)
+
+    def _wanted(
+        self, context: CompletionContext, prompt_tokens: int, capabilities: Capabilities
+    ) -> tuple[CompletionContext, int, Callable[[str], str], Callable[[], Window]]:
+        """What the gatherer goes by."""
+        tokens = self._extra_tokens(prompt_tokens)
+        window = partial(self._cut, context, prompt_tokens, tokens, looking=True)
+        return context, tokens, self._cleaner(capabilities), window
+
+    def _cut(self, context: CompletionContext, prompt_tokens: int, used: int, *, looking: bool = False) -> Window:
+        """The window where `used` tokens go to other pieces."""
+        hole, inserted = replaced(context)
+        return self._windows.cut(
+            context.document,
+            hole,
+            inserted,
+            tokens=max(_LEAST, prompt_tokens - _TEMPLATE - used),
+            suffix_tokens=int(prompt_tokens * self._settings.context.suffix_share),
+            looking=looking,
+        )
+
+    def _extra_tokens(self, prompt_tokens: int) -> int:
+        return int(prompt_tokens * self._settings.context.extra_share)
 
     def _budgets(self, settings: CompletionSettings, capabilities: Capabilities) -> tuple[int, int]:
         """Tokens of the prompt and of the answer."""

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from backends.base import Usage
 from completion.clock import Clock
-from completion.types import Completion, Outcome, Reason
+from completion.types import Completion, ContextPiece, Outcome, Reason
 
 SHOWN = "shown"
 
@@ -44,6 +44,7 @@ class RequestTrace:
         "generated_tokens",
         "id",
         "last_delta",
+        "pieces",
         "prompt",
         "prompt_tokens",
         "reason",
@@ -63,6 +64,7 @@ class RequestTrace:
         self.reason = ""  # "shown" or a Reason
         self.detail: str | None = None  # more about the reason, such as a backend's error
         self.files: tuple[str, ...] = ()  # paths of the other files in the prompt; never written
+        self.pieces: tuple[ContextPiece, ...] = ()  # the same with where they come from; never written
         self.filters: tuple[str, ...] = ()  # what stopped, changed or silenced the answer, in this order
         self.backend: str | None = None  # that gave the answer, or was asked last
         self.failures: list[str] = []  # "name:kind" of each backend that was asked before
@@ -98,7 +100,7 @@ class RequestTrace:
         self.generated_tokens = usage.generated_tokens
 
     def as_json(self) -> str:
-        kept = ("received", "text", "files")
+        kept = ("received", "text", "files", "pieces")
         fields = [name for name in self.__slots__ if not name.startswith("_") and name not in kept]
         texts = ("prompt", "answer")
         ordered = [

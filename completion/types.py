@@ -40,6 +40,7 @@ class DocumentSnapshot:
     """A document as it was at one version.
 
     `path` is relative to the workspace root, with `/`, and `root` that folder's own path; None outside of any.
+    `opened` is the text as it was opened, if that is known.
     """
 
     uri: str
@@ -48,6 +49,7 @@ class DocumentSnapshot:
     text: Text
     path: str | None = None
     root: str | None = None
+    opened: Text | None = field(default=None, compare=False, repr=False)
 
 
 class Trigger(enum.Enum):
@@ -101,6 +103,20 @@ class Reason(enum.StrEnum):
     REPETITION = "repetition"
     MID_LINE = "mid-line"
     TOO_LONG = "too-long"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPiece:
+    """What a prompt shows of another place, without its text. `lines`: first, one past the last, from 0; (0, 0) unknown.
+
+    `score` is what it was ranked by, 0 to 1; `tokens` are a guess.
+    """
+
+    source: str
+    path: str
+    lines: tuple[int, int]
+    score: float
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,13 @@ class Lines:
             node = node.items[at]
         return node.items[number]
 
+    def leaves(self) -> list[tuple[str, ...]]:
+        """All lines in groups, which stay the same objects as long as none of their lines is edited."""
+        nodes: list[_Node] = [self._root]
+        while isinstance(nodes[0], _Branch):
+            nodes = [item for node in nodes if isinstance(node, _Branch) for item in node.items]
+        return [node.items for node in nodes if isinstance(node, _Leaf)]
+
     def slice(self, start: int, end: int) -> str:
         start, end = max(0, start), min(end, len(self))
         return self._root.slice(start, end) if start < end else ""

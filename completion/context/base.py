@@ -32,7 +32,8 @@ class Look:
     """What a source goes by.
 
     `before` and `after` are the text around the cursor that the window may show, line ends `\\n`: what stands there is
-    never shown again. `tokens` is the room for all sources together. `ignored` tells documents that must not be quoted.
+    never shown again; `shown` are the lines of the document that it takes part of (first, one past the last; from 0).
+    `tokens` is the room for all sources together. `ignored` tells documents that must not be quoted.
     `late` tells that time is up: a source then gives what it has, and goes on the next time.
     """
 
@@ -42,6 +43,7 @@ class Look:
     tokens: int
     ignored: Callable[[DocumentSnapshot], bool]
     late: Callable[[], bool]
+    shown: tuple[int, int] = (0, 0)
 
 
 class Source(Protocol):

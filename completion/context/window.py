@@ -8,7 +8,7 @@ so a window that slides with every line would cost a whole evaluation per line.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from completion.tokens import CHARACTERS_PER_TOKEN, estimate, fit_head, fit_tail
 from completion.types import DocumentSnapshot, Text, Window
@@ -44,14 +44,24 @@ class Windows:
         self._anchors.pop(uri, None)
 
     def cut(
-        self, document: DocumentSnapshot, hole: tuple[int, int], inserted: str, *, tokens: int, suffix_tokens: int
+        self,
+        document: DocumentSnapshot,
+        hole: tuple[int, int],
+        inserted: str,
+        *,
+        tokens: int,
+        suffix_tokens: int,
+        looking: bool = False,
     ) -> Window:
         """What stands before and after `hole`, with `inserted` put at the prefix's end.
 
-        The suffix takes at most `suffix_tokens`; the prefix takes the rest of `tokens`.
+        The suffix takes at most `suffix_tokens`; the prefix takes the rest of `tokens`. `looking`: the anchor stays as
+        it is, so that the same is cut the next time.
         """
         text = document.text
         anchor = self._anchors.setdefault(document.uri, _Anchor())
+        if looking:
+            anchor = replace(anchor)
         suffix = _suffix(text, hole[1], suffix_tokens, anchor)
         prefix = _prefix(text, hole[0], max(0, tokens - estimate(suffix) - estimate(inserted)), anchor)
         anchor.length = len(text)

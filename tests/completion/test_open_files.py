@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from backends.base import File
 from completion.context import Gatherer
 from completion.privacy import Ignored
 from completion.tokens import estimate_file
-from completion.types import CompletionContext, DocumentSnapshot, PlainText
+from completion.types import CompletionContext, DocumentSnapshot, PlainText, Window
+from tests.completion.fake_clock import FakeClock
 
 
 def other(name: str, text: str, language: str = "python", version: int = 1) -> DocumentSnapshot:
@@ -20,12 +24,22 @@ def same(text: str) -> str:
     return text
 
 
+def window() -> Window:
+    return Window("", "")
+
+
+def gathered(
+    gatherer: Gatherer, asked: CompletionContext, tokens: int = 500, clean: Callable[[str], str] = same
+) -> tuple[File, ...]:
+    return gatherer.gather(asked, tokens, clean, window).files
+
+
 def names(gatherer: Gatherer, asked: CompletionContext, tokens: int = 500) -> list[str]:
-    return [file.path for file in gatherer.gather(asked, tokens, same)]
+    return [file.path for file in gathered(gatherer, asked, tokens)]
 
 
 def gatherer(*ignore: str) -> Gatherer:
-    return Gatherer(("open_files",), Ignored(ignore))
+    return Gatherer(("open_files",), Ignored(ignore), FakeClock())
 
 
 def test_most_relevant_last_and_same_language_before_others() -> None:
@@ -40,7 +54,7 @@ def test_current_ignored_and_blank_files_are_left_out() -> None:
 
 def test_a_file_too_long_is_cut_after_its_first_lines() -> None:
     long = "".join(f"line {n}\r\n" for n in range(1000))
-    (file,) = gatherer().gather(context(other("a.py", long)), 100, same)
+    (file,) = gathered(gatherer(), context(other("a.py", long)), 100)
     assert file.text.startswith("line 0\nline 1\n")
     assert file.text.endswith("\n")
     assert "\r" not in file.text
@@ -48,31 +62,17 @@ def test_a_file_too_long_is_cut_after_its_first_lines() -> None:
 
 
 def test_the_budget_holds_for_all_together_and_no_scraps_are_shown() -> None:
-    files = gatherer().gather(context(*(other(f"{n}.py", "x = 1\n" * 30) for n in range(20))), 200, same)
+    files = gathered(gatherer(), context(*(other(f"{n}.py", f"x{n}000 = 1\n" * 30) for n in range(20))), 200)
     assert 100 < sum(estimate_file(file.path, file.text) for file in files) <= 200
     assert [file.path for file in files] == ["1.py", "0.py"] if len(files) == 2 else ["2.py", "1.py", "0.py"]
-    assert gatherer().gather(context(other("a.py", "x" * 5000)), 500, same) == ()  # one giant line has no head
-    assert gatherer().gather(context(other("a.py", "x\n")), 10, same) == ()
-
-
-def test_the_same_objects_come_back_until_another_file_changes() -> None:
-    shown = gatherer()
-    unchanged = other("a.py", "a")
-    first = shown.gather(context(unchanged, text="x"), 500, same)
-    assert shown.gather(context(unchanged, text="xy"), 500, same)[0] is first[0]
-    assert shown.gather(context(other("a.py", "b", version=2)), 500, same)[0].text == "b"
-
-
-def test_a_file_opened_anew_under_an_old_version_is_read_again() -> None:
-    shown = gatherer()
-    shown.gather(context(other("a.py", "a")), 500, same)
-    assert shown.gather(context(other("a.py", "b")), 500, same)[0].text == "b"
+    assert gathered(gatherer(), context(other("a.py", "x" * 5000)), 500) == ()  # one giant line has no head
+    assert gathered(gatherer(), context(other("a.py", "x\n")), 10) == ()
 
 
 def test_texts_are_cleaned_before_they_are_measured() -> None:
-    (file,) = gatherer().gather(context(other("a.py", "secret")), 500, lambda text: text.replace("secret", "xxxxxx"))
+    (file,) = gathered(gatherer(), context(other("a.py", "secret")), 500, lambda text: text.replace("secret", "xxxxxx"))
     assert file.text == "xxxxxx"
 
 
 def test_without_sources_there_is_nothing() -> None:
-    assert Gatherer((), Ignored(())).gather(context(other("a.py", "a")), 500, same) == ()
+    assert gathered(Gatherer((), Ignored(())), context(other("a.py", "a"))) == ()

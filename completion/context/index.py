@@ -1,0 +1,144 @@
+"""Which passages of the open documents speak of what: an inverted index. Must not know the cursor or settings.
+
+A passage is a leaf of a document's lines. An edit replaces one leaf, so one is read again, however long the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest
+from math import log
+
+from completion.context.leaves import Leaf, leaves
+from completion.context.words import terms
+from completion.types import DocumentSnapshot, Text
+
+# Entries of the index that a ranking walks through at most, rarest terms first: about 3 ms. What is left out then is
+# in so many passages that it tells little.
+_WALKED = 30_000
+
+
+@dataclass(slots=True)
+class _Document:
+    """`text` is None until all of it has been read. `slots` by the identity of their leaves, which they keep alive."""
+
+    text: Text | None = None
+    slots: dict[int, int] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Some lines of a document; `first` is the number of the first one."""
+
+    uri: str
+    first: int
+    end: int
+
+
+class Index:
+    def __init__(self) -> None:
+        self._documents: dict[str, _Document] = {}
+        self._leaves: dict[int, tuple[str, Leaf, set[str]]] = {}  # by slot: document, lines, terms
+        self._found: dict[str, list[int]] = {}  # slots by term
+        self._next = 0
+
+    def __len__(self) -> int:
+        """Passages."""
+        return len(self._leaves)
+
+    def update(self, document: DocumentSnapshot, late: Callable[[], bool]) -> bool:
+        """Read what was edited since the last time. False if time ran out before all was read: go on another time."""
+        known = self._documents.setdefault(document.uri, _Document())
+        if known.text is document.text:
+            return True
+        known.text = None
+        parts = leaves(document.text)
+        present = set(map(id, parts))
+        gone = [key for key in known.slots if key not in present]
+        for leaf in parts:
+            if id(leaf) in known.slots:
+                continue
+            if gone:  # most of its terms are those of the leaf it replaces
+                slot = known.slots.pop(gone.pop())
+            else:
+                slot, self._next = self._next, self._next + 1
+            known.slots[id(leaf)] = slot
+            self._put(slot, document.uri, leaf)
+            if late():
+                break
+        else:
+            for key in gone:
+                self._drop(known.slots.pop(key))
+            known.order = [known.slots[id(leaf)] for leaf in parts]
+            known.text = document.text
+        return known.text is not None
+
+    def forget(self, uri: str) -> None:
+        known = self._documents.pop(uri, None)
+        for slot in known.slots.values() if known else ():
+            self._drop(slot)
+
+    def retain(self, uris: set[str]) -> None:
+        """Forget all other documents."""
+        for uri in [uri for uri in self._documents if uri not in uris]:
+            self.forget(uri)
+
+    def weights(self, wanted: Mapping[str, float]) -> dict[str, float]:
+        """What each term weighs: what the caller gives it, times its rarity (BM25's: always above 0)."""
+        count, found = len(self._leaves), self._found
+        return {
+            term: weight * log(1 + (count - (n := len(found.get(term, ()))) + 0.5) / (n + 0.5))
+            for term, weight in wanted.items()
+        }
+
+    def rank(self, weights: Mapping[str, float], worth: Mapping[str, float], most: int) -> list[Passage]:
+        """The passages that speak most of what is wanted, best first; `worth` of a document counts, 0 if not there."""
+        scores: dict[int, float] = {}
+        walked = 0
+        known = [term for term in weights if term in self._found]
+        for term in sorted(known, key=weights.__getitem__, reverse=True):
+            slots, weight = self._found[term], weights[term]
+            walked += len(slots)
+            if walked > _WALKED:
+                break
+            for slot in slots:
+                scores[slot] = scores.get(slot, 0.0) + weight
+        whole = {uri: worth[uri] for uri, known in self._documents.items() if known.text is not None and uri in worth}
+        rated = ((score * whole.get(self._leaves[slot][0], 0.0), -slot) for slot, score in scores.items())
+        best = nlargest(most, (pair for pair in rated if pair[0] > 0))
+        return self._passages([-slot for _, slot in best])
+
+    def leaves_of(self, uri: str) -> Sequence[Leaf]:
+        """The lines of a document that has been read."""
+        return [self._leaves[slot][1] for slot in self._documents[uri].order]
+
+    def _passages(self, slots: list[int]) -> list[Passage]:
+        places: dict[int, Passage] = {}
+        for uri in {self._leaves[slot][0] for slot in slots}:
+            first = 0
+            for slot in self._documents[uri].order:
+                end = first + len(self._leaves[slot][1])
+                places[slot] = Passage(uri, first, end)
+                first = end
+        return [places[slot] for slot in slots]
+
+    def _put(self, slot: int, uri: str, leaf: Leaf) -> None:
+        new = terms("".join(leaf))
+        old = self._leaves[slot][2] if slot in self._leaves else set()
+        self._leaves[slot] = (uri, leaf, new)
+        for term in new - old:
+            self._found.setdefault(term, []).append(slot)
+        self._remove(slot, old - new)
+
+    def _drop(self, slot: int) -> None:
+        self._remove(slot, self._leaves.pop(slot)[2])
+
+    def _remove(self, slot: int, gone: set[str]) -> None:
+        for term in gone:
+            slots = self._found[term]
+            if len(slots) == 1:
+                del self._found[term]
+            else:
+                slots.remove(slot)
