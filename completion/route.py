@@ -118,7 +118,7 @@ class Route:
     ) -> RawCompletion:
         trace.dispatched = trace.elapsed()
         trace.shape, trace.family = shape_of(request.prompt).value, built.family
-        trace.files = tuple(file.path for file in plan.extra)
+        trace.files, trace.pieces = tuple(file.path for file in plan.extra), plan.pieces
         trace.prompt = shown(request.prompt) if trace.text else None
         stream = stop_early(
             _watched(self.backend.stream(request), trace),
