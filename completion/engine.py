@@ -55,7 +55,9 @@ class Engine:
         self._warmer = Warmer()
         self._relay = Relay(settings.hedge_ms / 1000, self._clock, self._observer)
         self._routes = [
-            Route(backend, Planner(settings, families.get(backend.name, ""), self._observer, self._ignored, self._clock))
+            Route(
+                backend, Planner(settings, families.get(backend.name, ""), self._observer, self._ignored, self._clock)
+            )
             for backend in backends
         ]
 
