@@ -12,6 +12,7 @@ from collections.abc import Mapping
 BENCHES: Mapping[str, str] = {
     "engine": "lsp_server.bench.engine",
     "infill": "lsp_server.bench.infill",
+    "scenarios": "lsp_server.bench.scenarios",
 }
 
 
