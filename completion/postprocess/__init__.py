@@ -9,6 +9,7 @@ from completion.postprocess import (
     brackets,
     echo,
     indentation,
+    just_deleted,
     leading_blank,
     length,
     line_ends,
@@ -42,6 +43,7 @@ PIPELINE: tuple[Filter, ...] = (
     suffix_overlap.cut,
     mid_line.fit,
     trailing_space.trim,
+    just_deleted.drop,
     blank.drop,
 )
 
