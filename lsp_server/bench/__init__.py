@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Mapping
 
 BENCHES: Mapping[str, str] = {
+    "context": "lsp_server.bench.context",
     "engine": "lsp_server.bench.engine",
     "infill": "lsp_server.bench.infill",
     "scenarios": "lsp_server.bench.scenarios",
