@@ -71,6 +71,10 @@ def offered(client: ClientCapabilities) -> dict[str, Any]:
     result: dict[str, Any] = {
         "positionEncoding": client.encoding.value,
         "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},  # 2: incremental
+        "notebookDocumentSync": {  # all of all notebooks
+            "notebookSelector": [{"notebook": "*", "cells": [{"language": "*"}]}],
+            "save": True,
+        },
         "executeCommandProvider": {"commands": list(COMMANDS)},
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }

@@ -21,13 +21,14 @@ class Document:
     `deleted` is what the last edits took away, as long as they do nothing else, and the offset of the gap.
     """
 
-    __slots__ = ("_kept", "deleted", "language_id", "lines", "path", "repo", "root", "uri", "version")
+    __slots__ = ("_kept", "deleted", "language_id", "lines", "opened", "path", "repo", "root", "uri", "version")
 
     def __init__(self, uri: str, language_id: str, version: int, text: str) -> None:
         self.uri = uri
         self.language_id = language_id
         self.version = version
         self.lines = Lines(text)  # replaced by every edit, never changed: whoever holds it has a snapshot
+        self.opened = self.lines
         self.repo: str | None = None
         self.path: str | None = None
         self.root: str | None = None
@@ -61,7 +62,9 @@ class Document:
             or kept.text is not self.lines
             or (kept.version, kept.path, kept.root) != (self.version, self.path, self.root)
         ):
-            kept = DocumentSnapshot(self.uri, self.language_id, self.version, self.lines, self.path, self.root)
+            kept = DocumentSnapshot(
+                self.uri, self.language_id, self.version, self.lines, self.path, self.root, self.opened
+            )
             self._kept = kept
         return kept
 
@@ -69,9 +72,9 @@ class Document:
         """What of it may be shown beside another document."""
         return self.snapshot()
 
-    def view(self, context: CompletionContext) -> View | Reason | None:
-        """What is asked in its place, where its text is not the code itself; why nothing is. None: it is asked."""
-        return None
+    def view(self, context: CompletionContext) -> View | Reason:
+        """What is asked for it, or why nothing is."""
+        return View(context, context)
 
     @property
     def home(self) -> str:

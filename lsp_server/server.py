@@ -52,12 +52,21 @@ class Server(LanguageServer):
 
     def load(self) -> None:
         """Open the session and register the other features."""
-        from lsp_server.features import commands, completion, configuration, documents, feedback, inline_completion
+        from lsp_server.features import (
+            commands,
+            completion,
+            configuration,
+            documents,
+            feedback,
+            inline_completion,
+            notebooks,
+        )
         from lsp_server.session import Session
 
         self.session = Session(self._options, self.client, self.roots, self.initial_settings)
         for feature in (documents, inline_completion, completion, configuration, commands, feedback):
             feature.register(self)
+        notebooks.register(self)  # after documents, whose way with bad messages it extends
         self._loaded = True
 
     def start(self) -> None:

@@ -26,6 +26,7 @@ from lsp_server.documents import Documents, Edit
 from lsp_server.settings import Problem, Settings, load
 from lsp_server.tally import Tally
 from lsp_server.uris import Root, to_path
+from lsp_server.view import View
 
 if TYPE_CHECKING:
     from backends.base import Backend
@@ -224,14 +225,14 @@ class Session:
         if self._warm is not None:
             self._warm.cancel()
         trace = self.traces.begin(asked.request_id, asked.uri, asked.received)
-        context = self._context(asked)
-        if context is None or not self.enabled:
-            reason = Reason.NOT_OPEN if context is None else Reason.DISABLED
+        view = self._view(asked)
+        if isinstance(view, Reason) or not self.enabled:
+            reason = view if isinstance(view, Reason) else Reason.DISABLED
             self.traces.finish(trace, NoSuggestion(reason))
             return render(None)
 
-        async def work(context: CompletionContext) -> T:
-            outcome, suggestion = await self._complete(context, trace)
+        async def work(view: View) -> T:
+            outcome, suggestion = await self._complete(view, trace)
             result = render(suggestion)
             answer(result)
             self.traces.finish(trace, outcome)  # after it: `answered` means sent
@@ -243,15 +244,15 @@ class Session:
             elif task.exception() is not None:
                 self.traces.finish(trace, NoSuggestion(Reason.BACKEND_ERROR, "internal error"))
 
-        task = asyncio.ensure_future(work(context))
+        task = asyncio.ensure_future(work(view))
         task.add_done_callback(done)
         return task
 
-    def _context(self, asked: Asked) -> CompletionContext | None:
+    def _view(self, asked: Asked) -> View | Reason:
         self.documents.touch(asked.uri)
         document = self.documents.get(asked.uri)
         if document is None:
-            return None
+            return Reason.NOT_OPEN
         lines, encoding = document.lines, self.documents.encoding
         trigger = Trigger.INVOKED if asked.invoked else Trigger.AUTOMATIC
         offset = lines.offset_at(*asked.position, encoding)
@@ -261,7 +262,7 @@ class Session:
             selected = Selected(text, lines.offset_at(*start, encoding), lines.offset_at(*end, encoding))
         others = self.documents.others(asked.uri, OTHER_DOCUMENTS)
         gap, taken = document.deleted or (-1, "")
-        return CompletionContext(
+        context = CompletionContext(
             document.snapshot(),
             offset,
             trigger,
@@ -271,12 +272,13 @@ class Session:
             asked.received,
             taken if gap == offset else "",
         )
+        return document.view(context)
 
-    async def _complete(self, context: CompletionContext, trace: RequestTrace) -> tuple[Outcome, Suggestion | None]:
+    async def _complete(self, view: View, trace: RequestTrace) -> tuple[Outcome, Suggestion | None]:
         await self.until_started()
         if self._setup is None:
             return NoSuggestion(Reason.NO_BACKEND, "the server did not start"), None
-        return self._fitted(context, await self._setup.engine.complete(context, trace))
+        return self._fitted(view.asked, view.outcome(await self._setup.engine.complete(view.context, trace)))
 
     def _fitted(self, context: CompletionContext, outcome: Outcome) -> tuple[Outcome, Suggestion | None]:
         if isinstance(outcome, NoSuggestion):
@@ -304,9 +306,9 @@ class Session:
             return
         guessed = edit is None or edit.range is None
         position = (document.lines.line_count, 0) if edit is None else edit.end(self.documents.encoding)
-        context = self._context(Asked("", 0.0, uri, position))
-        if context is not None:
-            self._setup.engine.warm(context, guessed=guessed)
+        view = self._view(Asked("", 0.0, uri, position))
+        if isinstance(view, View):
+            self._setup.engine.warm(view.context, guessed=guessed)
 
     def closed(self, uri: str) -> None:
         self.documents.close(uri)

@@ -10,16 +10,17 @@ from completion.types import Completion, CompletionContext, NoSuggestion, Outcom
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the engine is asked in place of a document, and the way back to the document.
+    """What the editor asks of a document, what the engine is asked for it, and the way back to the document.
 
-    `back` gives None for what would reach outside of the code.
+    `back` gives None for what would reach outside of the code. Most documents are the code themselves.
     """
 
+    asked: CompletionContext
     context: CompletionContext
-    back: Callable[[Completion], Completion | None]
+    back: Callable[[Completion], Completion | None] | None = None
 
     def outcome(self, found: Outcome) -> Outcome:
         """What was found, as an answer for the document."""
-        if isinstance(found, NoSuggestion):
+        if isinstance(found, NoSuggestion) or self.back is None:
             return found
         return self.back(found) or NoSuggestion(Reason.OUTSIDE_CODE, "the answer would reach outside of the code")

@@ -30,7 +30,7 @@ def register(server: Server) -> None:
 
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
         uri, version = params.text_document.uri, params.text_document.version
-        edits = [_edit(change) for change in params.content_changes]
+        edits = [edit_of(change) for change in params.content_changes]
         if session.documents.change(uri, version, edits) is None:
             _tell_not_open()
         else:
@@ -71,7 +71,7 @@ def _tell_not_open() -> None:
     logger.info("changes of documents that are not open are ignored")
 
 
-def _edit(change: types.TextDocumentContentChangeEvent) -> Edit:
+def edit_of(change: types.TextDocumentContentChangeEvent) -> Edit:
     if isinstance(change, types.TextDocumentContentChangePartial):
         start, end = change.range.start, change.range.end
         return Edit(change.text, (start.line, start.character, end.line, end.character))
