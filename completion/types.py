@@ -101,6 +101,7 @@ class Reason(enum.StrEnum):
     DUPLICATE_OF_PREFIX = "duplicate-of-prefix"
     JUST_DELETED = "just-deleted"
     REPETITION = "repetition"
+    FINISHED = "finished"
     MID_LINE = "mid-line"
     TOO_LONG = "too-long"
 

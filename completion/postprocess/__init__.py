@@ -8,6 +8,7 @@ from completion.postprocess import (
     blank,
     brackets,
     echo,
+    finished,
     indentation,
     just_deleted,
     leading_blank,
@@ -38,6 +39,7 @@ PIPELINE: tuple[Filter, ...] = (
     blank.drop,  # here too, so that silence of the model is not taken for a duplicate
     length.cap,
     repetition.cut,
+    finished.drop,
     brackets.cut,
     mid_line.meets,
     suffix_overlap.cut,

@@ -12,18 +12,26 @@ from completion.types import Completion, Reason
 from tests.completion.desk import Desk, reason
 
 
+def words(length: int) -> str:
+    """A line of so many characters that repeats nothing."""
+    return "".join(f"w{number}." for number in range(length))[:length]
+
+
+LINES = [f"{number:03}{words(96)}" for number in range(41)]
+
+
 @pytest.mark.parametrize(
     ("language", "answer", "expected"),
     [
-        ("python", "a" * 400, "a" * 400),
-        ("python", "a" * 401, Reason.TOO_LONG),
-        ("python", "a = 1\n" + "b" * 401 + "\nc = 2\n", "a = 1"),
-        ("python", "\n" + "b" * 401, Reason.TOO_LONG),
-        ("python", "a" * 400 + "\n" + "b" * 400, "a" * 400 + "\n" + "b" * 400),
-        ("python", ("a" * 99 + "\n") * 40, ("a" * 99 + "\n") * 39 + "a" * 99),
-        ("python", ("a" * 99 + "\n") * 39 + "a" * 99 + "bb\n", ("a" * 99 + "\n") * 38 + "a" * 99),
-        ("markdown", "a" * 4000, "a" * 4000),
-        ("markdown", "a" * 4001, Reason.TOO_LONG),
+        ("python", words(400), words(400)),
+        ("python", words(401), Reason.TOO_LONG),
+        ("python", "a = 1\n" + words(401) + "\nc = 2\n", "a = 1"),
+        ("python", "\n" + words(401), Reason.TOO_LONG),
+        ("python", words(400) + "\n" + words(400), words(400) + "\n" + words(400)),
+        ("python", "\n".join(LINES[:40]) + "\n", "\n".join(LINES[:40])),
+        ("python", "\n".join(LINES[:40]) + "bb\n", "\n".join(LINES[:39])),
+        ("markdown", words(4000), words(4000)),
+        ("markdown", words(4001), Reason.TOO_LONG),
     ],
 )
 async def test_how_long_an_answer_may_be(language: str, answer: str, expected: str | Reason) -> None:
@@ -47,7 +55,7 @@ async def test_the_backend_is_stopped() -> None:
 
 async def test_many_short_lines_are_stopped_too() -> None:
     got: list[str] = []
-    desk = Desk(["a" * 50, "\n"] * 1000, max_lines=1000)
+    desk = Desk([f"{number:04}{words(46)}\n" for number in range(1000)], max_lines=1000)
     outcome = await desk.ask("⟦|⟧\n", on_text=got.append)
     assert isinstance(outcome, Completion)
     assert len(outcome.text) <= LONGEST < len("".join(got)) <= LONGEST + 1
