@@ -12,6 +12,7 @@ from completion.clock import Clock, SystemClock
 from completion.gate import Gate, SupersededError
 from completion.plan import Plan, Planner, misplaced, replaced
 from completion.privacy import Ignored
+from completion.quiet import unwanted
 from completion.relay import Relay
 from completion.route import Asked, OnText, Route, finished
 from completion.settings import CompletionSettings, EngineSettings
@@ -120,6 +121,9 @@ class Engine:
                 on_text(found.raw.text[found.typed :])
                 return outcome
         if context.trigger is Trigger.AUTOMATIC:
+            reason = unwanted(context, plan.window)
+            if reason is not None:
+                return NoSuggestion(reason)
             received = trace.received if context.received is None else context.received
             await self._gate.quiet(received, settings.debounce_ms / 1000)
         trace.debounced = trace.elapsed()

@@ -96,6 +96,8 @@ class Reason(enum.StrEnum):
     TIMEOUT = "timeout"
     MID_WORD = "mid-word"
     DELETION = "deletion"
+    GENERATED = "generated"
+    PROSE = "prose"
     EMPTY = "empty"
     DUPLICATE_OF_SUFFIX = "duplicate-of-suffix"
     DUPLICATE_OF_PREFIX = "duplicate-of-prefix"

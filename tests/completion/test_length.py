@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from completion.postprocess.length import LONGEST, LONGEST_LINE
 from completion.stopping import Cap
-from completion.types import Completion, Reason
+from completion.types import Completion, Reason, Trigger
 from tests.completion.desk import Desk, reason
 
 
@@ -35,7 +35,7 @@ LINES = [f"{number:03}{words(96)}" for number in range(41)]
     ],
 )
 async def test_how_long_an_answer_may_be(language: str, answer: str, expected: str | Reason) -> None:
-    outcome = await Desk([answer]).ask("⟦|⟧\n", language=language)
+    outcome = await Desk([answer]).ask("⟦|⟧\n", language=language, trigger=Trigger.INVOKED)
     if isinstance(expected, Reason):
         assert reason(outcome) is expected
     else:
