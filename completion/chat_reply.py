@@ -148,7 +148,7 @@ class TakeCode:
         bare = line.strip()
         if self._fence:
             return not bare.strip(self._fence[0])
-        return not self._prose and (not bare.strip("`") or not bare.strip("~"))
+        return not self._prose and (not bare.strip("`") or not bare.strip("~") or bool(_FENCE.match(line)))
 
 
 class DropEcho:

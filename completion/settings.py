@@ -18,6 +18,7 @@ class CompletionSettings:
     multiline: str = "auto"  # "auto", "always" or "never"
     prompt_tokens: int = 2048  # budget of the whole prompt, tokens
     max_lines: int = 40  # longer answers are cut
+    time_budget_ms: int = 3000  # an answer with a whole line is ended so long after it was asked for, ms; 0: never
     cache_entries: int = 200
     max_candidates: int = 3  # different suggestions where the user asks by hand
     join: bool = True  # a running request answers a newer one that its text agrees with
@@ -30,7 +31,7 @@ class CompletionSettings:
 class ContextSettings:
     """The `[context]` table: shares of `prompt_tokens`. What one part does not use goes to the prefix."""
 
-    sources: tuple[str, ...] = ("open_files",)
+    sources: tuple[str, ...] = ("header", "imports", "recent_edits", "similar", "open_files")
     suffix_share: float = 0.2
     extra_share: float = 0.25
 

@@ -8,7 +8,7 @@ in its last delta. The steps are plain calls: a generator each would cost more t
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import lru_cache
 from typing import Protocol
@@ -16,6 +16,7 @@ from typing import Protocol
 from backends.base import BackendError, Delta, ErrorKind
 from completion.cells import CellMark, UntilCell
 from completion.chat_reply import PROSE, DropEcho, Reply, TakeCode
+from completion.endings import BlankLines, Budget, Repetition
 from completion.postprocess.length import LONGEST, longest_line
 from completion.scope import Scope
 
@@ -48,12 +49,15 @@ def stop_early(
     language_id: str = "",
     reply: Reply | None = None,
     cells: CellMark | None = None,
+    over: Callable[[], bool] | None = None,
+    ended: Callable[[str], object] | None = None,
 ) -> Stream:
-    """All of the steps below, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
+    """All of the steps, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
 
     `mends` maps harmless forms of special tokens to the tokens; `next_line` follows the hole, `lead` stands before it;
     `reply` says how to read the answer of a model that chats, `reply.marker` being empty if no hole was marked; `cells`
-    begins the next cell where the document has such.
+    begins the next cell where the document has such; `over` tells whether the time for more than one line is over;
+    `ended` is given the name of the step that ended the answer.
     """
     chat = (
         (TakeCode(prose=reply.prose), Replace({reply.marker: ""} if reply.marker else {}), DropEcho(reply.prefix))
@@ -69,20 +73,22 @@ def stop_early(
         Cap(LONGEST, longest_line(language_id)),
         *((UntilCell(cells, lead),) if cells else ()),
         UntilLine(next_line, lead),
+        Repetition(),
+        *((Budget(over),) if over and block else ()),
         *_lengths(block, max_lines, lead, None if reply or language_id in PROSE else Scope(lead, language_id)),
     )
-    return through(stream, steps)
+    return through(stream, steps, ended)
 
 
 def _lengths(block: bool, max_lines: int, lead: str, scope: Scope | None) -> tuple[Step, ...]:
     """How far an answer may go. Chat models indent as they like, and prose has no blocks: no scope for these."""
     if not block:
         return (FirstLine(keep_end=not lead.strip()),)
-    return (scope, Lines(max_lines)) if scope else (Lines(max_lines),)
+    return (*((scope,) if scope else ()), Lines(max_lines), BlankLines())
 
 
-async def through(stream: Stream, steps: Sequence[Step]) -> Stream:
-    """Raises BackendError(TRUNCATED)."""
+async def through(stream: Stream, steps: Sequence[Step], tell_end: Callable[[str], object] | None = None) -> Stream:
+    """`tell_end` is given the name of the first step that ends the answer. Raises BackendError(TRUNCATED)."""
     finished = False
     async with aclosing(stream):
         async for delta in stream:
@@ -90,6 +96,8 @@ async def through(stream: Stream, steps: Sequence[Step]) -> Stream:
             text, ended = delta.text.translate(_CONTROLS), False
             for step in steps:
                 text, ends = step.feed(text, last=ended or finished)
+                if ends and not ended and tell_end is not None:
+                    tell_end(type(step).__name__)
                 ended = ended or ends
             yield Delta(text, delta.finish, delta.usage)
             if ended:

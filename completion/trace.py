@@ -50,6 +50,7 @@ class RequestTrace:
         "reason",
         "received",
         "reused_tokens",
+        "saved_tokens",
         "shape",
         "text",
         "uri_hash",
@@ -60,7 +61,7 @@ class RequestTrace:
         self.uri_hash = uri_hash
         self.received = received  # seconds of the clock
         self.text = text  # whether `prompt` and `answer` are to be filled in
-        self.cache = "miss"  # "miss", "typed-through" or "hit"
+        self.cache = "miss"  # "miss", "typed-through", "joined" or "hit"
         self.reason = ""  # "shown" or a Reason
         self.detail: str | None = None  # more about the reason, such as a backend's error
         self.files: tuple[str, ...] = ()  # paths of the other files in the prompt; never written
@@ -78,6 +79,7 @@ class RequestTrace:
         self.prompt_tokens: int | None = None
         self.reused_tokens: int | None = None
         self.generated_tokens: int | None = None
+        self.saved_tokens: int | None = None  # at most so many more would have come, had the answer not been ended
         self.prompt: str | None = None
         self.answer: str | None = None
         self._clock = clock
@@ -90,6 +92,17 @@ class RequestTrace:
         """Take over what a fork says."""
         for name in self.__slots__:
             setattr(self, name, getattr(fork, name))
+
+    def join(self, older: RequestTrace) -> None:
+        """Take over what became of an older request that answers this one, too."""
+        for name in ("backend", "failures", "shape", "family", "files", "pieces", "prompt"):
+            setattr(self, name, getattr(older, name))
+        for name in ("prompt_tokens", "reused_tokens", "generated_tokens"):
+            setattr(self, name, getattr(older, name))
+        earlier = (self.received - older.received) * 1000
+        for name in ("first_delta", "last_delta"):
+            moment = getattr(older, name)
+            setattr(self, name, None if moment is None else round(max(0.0, moment - earlier), 3))
 
     def elapsed(self) -> float:
         return round((self._clock.now() - self.received) * 1000, 3)

@@ -193,6 +193,7 @@ COMPLETION: Mapping[str, Rule] = {
     ),
     "prompt_tokens": Rule("int", "Budget of the whole prompt, tokens", 64, 32768),
     "max_lines": Rule("int", "Longer suggestions are cut, lines", 1, 500),
+    "time_budget_ms": Rule("int", "After so long a suggestion ends with its last whole line, ms; 0: never", 0, 60_000),
     "cache_entries": Rule("int", "Answers kept for typing the same again", 0, 10000),
     "max_candidates": Rule("int", "Different suggestions to choose from where you ask by hand", 1, 8),
     "join": Rule("bool", "A running request goes on while you type what it writes"),
@@ -209,7 +210,11 @@ COMPLETION: Mapping[str, Rule] = {
     ),
 }
 CONTEXT: Mapping[str, Rule] = {
-    "sources": Rule("strings", "Where text from other files is taken from", choices=("open_files",)),
+    "sources": Rule(
+        "strings",
+        "What is shown beside the text around the cursor: see below",
+        choices=("header", "imports", "recent_edits", "similar", "open_files"),
+    ),
     "suffix_share": Rule("float", "Part of `prompt_tokens` for the text after the cursor", 0, 0.5),
     "extra_share": Rule("float", "Part of `prompt_tokens` for other files", 0, 0.4),
 }

@@ -22,6 +22,7 @@ _RUNS = re.compile(rf"([^\x00-\x7f\s\u2500-\u257f])\1{{{_RUN - 1}}}")
 
 # Of words and signs: how many at the end, with what period at most, are too many. The figures are another product's.
 _PERIODS = ((10, 1), (30, 10), (45, 20), (60, 30))
+_LONG = 200  # code points of four times the same
 _WORDS_LOOKED_AT = 480  # code points; 60 words and signs seldom take more
 # A line's indentation counts by what it differs from that of the line above.
 _WORD = re.compile(r"\n[ \t]*|\w+|([^\w\s])\1*")
@@ -67,6 +68,8 @@ def _before_words(text: str) -> int:
     words, places = _words(tail)
     for found in reversed(_periods(words)):
         few = any(found.count >= count and found.length <= longest for count, longest in _PERIODS)
+        # Long words are fewer.
+        few = few or (found.count >= 4 * found.length and len(tail) - places[-found.count] >= _LONG)
         if few and not _closing(words[len(words) - found.length :]):
             return _whole_lines(text, start + places[len(words) - found.count])
     return len(text)
@@ -100,7 +103,7 @@ def _before_lines(text: str) -> int:
     bare = [line.strip() for line in lines]
     equal = 1
     for number in range(1, len(bare)):
-        equal = equal + 1 if bare[number] == bare[number - 1] and _tells(bare[number]) else 1
+        equal = equal + 1 if bare[number] == bare[number - 1] and tells(bare[number]) else 1
         if equal == _EQUAL:
             return _behind_first(lines, number - _EQUAL + 1, 1)
     filled = [number for number, line in enumerate(bare) if line]
@@ -121,14 +124,15 @@ def _before_lines(text: str) -> int:
 
 def _too_often(block: list[str], count: int) -> bool:
     """`count` lines at the end say `block` again and again."""
-    if not any(map(_tells, block)):
+    if not any(map(tells, block)):
         return False
     if len(block) >= _BLOCK_LINES and sum(map(len, block)) >= _BLOCK:
         return count >= 2 * len(block)
     return count >= _EQUAL_AT_END * len(block)
 
 
-def _tells(line: str) -> bool:
+def tells(line: str) -> bool:
+    """Whether `line` says more than that a block ends."""
     return sum(map(str.isalnum, line)) >= _TELLING
 
 

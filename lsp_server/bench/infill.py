@@ -96,6 +96,7 @@ def _fixed(settings: Settings, task: str, count: int) -> Settings:
         enabled=True,
         temperature=0.0,
         debounce_ms=0,
+        time_budget_ms=0,
         multiline=_MULTILINE[task],
         cache_entries=max(count, CompletionSettings().cache_entries),
     )

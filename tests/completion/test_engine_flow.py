@@ -179,6 +179,7 @@ async def test_the_trace_of_one_request() -> None:
         "cache": "miss",
         "backend": "scripted",
         "filters": [],
+        "saved_tokens": None,
         "failures": [],
         "shape": "infill",
         "family": "unknown",
