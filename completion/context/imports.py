@@ -17,6 +17,7 @@ _HEAD = 24_000  # code points of a document's beginning, where imports stand
 _NEAR = 20  # lines before the cursor whose names count as used
 _NEAR_AFTER = 5
 _NEAR_LENGTH = 4000  # code points looked at for them
+_LONGEST = 200  # code points of a dotted name
 _CALL = 400  # code points before the cursor where a call being written may have begun
 _MOST = 60  # imports that are followed in one look
 _MOST_OF_ALL = 12  # names of one module behind which a member is being typed
@@ -25,11 +26,12 @@ _MOST_STEPS = 2000  # in one look
 _KEPT = 8  # texts whose imports are remembered
 
 _CALLED, _BEING_TYPED, _SAME_LINE, _NEAREST, _FARTHER = 1.0, 0.95, 0.95, 0.9, 0.1
+_NAMED_BY_IT = 0.6  # a type in the header of what is used
 _AFTER, _ELSEWHERE, _AGAIN, _ONLY_IMPORTED = 0.85, 0.5, 0.4, 0.3
 
 _CHAIN = re.compile(r"[^\W\d][\w$]*+(?:(?:\.|::|->)[^\W\d][\w$]*+)*+")
 _SEPARATOR = re.compile(r"::|->")
-_MEMBER = re.compile(r"([^\W\d][\w$]*+(?:(?:\.|::)[^\W\d][\w$]*+)*+)(?:\.|::)(\w*)\Z")
+_LAST = re.compile(r"(?<![\w$.:])[\w$.:]++\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,6 @@ class _Used:
     """What is used near the cursor: by first name, the rest of each dotted name and how much that counts."""
 
     names: Mapping[str, Sequence[tuple[str, float]]]
-    called: str  # the dotted name of the call being written
     owner: str  # the dotted name behind which a member is being typed, and what there is of it
     typed: str
 
@@ -134,9 +135,9 @@ def _used(look: Look, language: Language) -> _Used:
     for chain, score in scores.items():
         first, _, rest = chain.partition(".")
         names.setdefault(first, []).append((rest, score))
-    member = _MEMBER.search(before, max(0, before.rfind("\n"), len(before) - 200))
-    owner, typed = (_SEPARATOR.sub(".", member[1]), member[2]) if member else ("", "")
-    return _Used(names, called, owner, typed)
+    last = _LAST.search(before[-_LONGEST:])
+    owner, _, typed = _SEPARATOR.sub(".", last[0]).rpartition(".") if last else ("", "", "")
+    return _Used(names, owner, typed)
 
 
 def _called(before: str) -> str:
@@ -147,7 +148,7 @@ def _called(before: str) -> str:
             depth += 1
         elif before[at] == "(":
             if depth == 0:
-                chains = _CHAIN.findall(before, max(0, at - 200, before.rfind("\n", 0, at)), at)
+                chains = _CHAIN.findall(before, max(0, at - _LONGEST, before.rfind("\n", 0, at)), at)
                 return _SEPARATOR.sub(".", chains[-1]) if chains and before[:at].endswith(chains[-1]) else ""
             depth -= 1
     return ""
@@ -177,6 +178,7 @@ class _Walk:
         self.language = language
         self.used = _used(look, language)
         self.path, self.view = _view(files, language, look)
+        self._late = look.late
         self._steps = 0
 
     def definitions(self, found: Import, worth: float) -> Iterator[tuple[str, Definition, float]]:
@@ -187,7 +189,11 @@ class _Walk:
             known = False
             for path, definition in self._find(frozenset(scores), target, _STEPS, set()):
                 known = True
-                yield path, definition, scores.get(definition.name, worth)
+                score = scores.get(definition.name, worth)
+                yield path, definition, score
+                code = self.view.code(path) if score > _ELSEWHERE else None
+                for each in code.types_of(definition) if code else ():
+                    yield path, each, _NAMED_BY_IT
             if known:
                 return
 
@@ -228,7 +234,7 @@ class _Walk:
                 continue
             here = left & code.index.keys()
             for name in sorted(here):
-                definition = code.define(name)
+                definition = None if self._late() else code.define(name)
                 if definition is not None:
                     yield path, definition
             left = left if target.together else left - here

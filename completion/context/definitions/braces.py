@@ -13,9 +13,9 @@ _BODY = re.compile(r"(?:=>|\))[ \t]*\Z")  # before a brace: code follows, no mem
 _HIDDEN = re.compile(r"[ \t]*+(?:private\b|#|@)")  # private members, attributes
 _LABEL = re.compile(r"[ \t]*+(public|protected|private)[ \t]*+:[ \t]*+\Z")
 _MOST_HEADER = 12  # lines before the brace
-_MOST_VALUE = 8
+_MOST_VALUE = 12
 _MOST_BLOCK = 36
-_FARTHEST = 60_000  # code points that are looked through for the end of one block
+_FARTHEST = 30_000  # code points that are looked through for the end of one block
 _MOST_COMMENT = 40  # lines of a comment whose beginning is looked for
 
 
@@ -76,7 +76,7 @@ class _Lines:
 
     def keep(self) -> None:
         bare = self.code.bare_line(self.line)
-        if self.opened and self.kept:
+        if self.opened and self.kept and self.kind is Kind.BLOCK:
             label = _LABEL.match(bare)
             if label:
                 self.secret = label[1] == "private"

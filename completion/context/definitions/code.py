@@ -7,6 +7,7 @@ length alone, whatever it holds.
 from __future__ import annotations
 
 import enum
+import operator
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,6 +27,9 @@ DOUBLE = r'"(?:[^"\\\n]++|\\(?s:.))*+"?'
 SINGLE = r"'(?:[^'\\\n]++|\\(?s:.))*+'?"
 CHARACTER = r"'(?:[^'\\\n]|\\[^\n][^'\n]{0,8}+)'"  # and no lifetime of Rust
 BACKTICK = r"`(?:[^`\\]++|\\(?s:.))*+(?:`|\Z)"
+_WORD = re.compile(r"[^\W\d]\w*+")
+_MOST_TYPES = 3  # of one header
+_MOST_SPOTS = 16  # of one name: methods, overloads
 _NO_LINE_END = re.compile(r"[^\n]")
 
 
@@ -56,6 +60,7 @@ class Target:
 class Kind(enum.Enum):
     HEADER = "header"  # what has a body that is not shown
     BLOCK = "block"  # what has members whose headers are shown
+    DATA = "data"  # what has members without bodies
     VALUE = "value"  # what is shown as it stands, if it is short
 
 
@@ -126,7 +131,8 @@ class Code:
     @cached_property
     def starts(self) -> list[int]:
         """Offsets of the lines."""
-        return [0, *accumulate(len(line) + 1 for line in self.lines)][: len(self.lines)]
+        ends = accumulate(map(len, self.lines[:-1]))
+        return [0, *map(operator.add, ends, range(1, len(self.lines)))]
 
     @cached_property
     def index(self) -> Mapping[str, Sequence[Spot]]:
@@ -149,12 +155,20 @@ class Code:
             self._definitions[name] = self._define(name)
         return self._definitions[name]
 
+    def types_of(self, definition: Definition) -> list[Definition]:
+        """The types of this text that a function's header names: what it gives is likely to be used next."""
+        if any(spot.kind is not Kind.HEADER for spot in self.index.get(definition.name, ())):
+            return []
+        names = dict.fromkeys(_WORD.findall(definition.text))
+        types = [name for name in names if name in self.index and self.index[name][0].kind in (Kind.BLOCK, Kind.DATA)]
+        return [found for found in map(self.define, types[:_MOST_TYPES]) if found is not None]
+
     def _define(self, name: str) -> Definition | None:
         spots = self.index.get(name)
         if not spots:
             return None
         kept: list[int] = []
-        for spot in spots:
+        for spot in spots[:_MOST_SPOTS]:
             kept += self.language.lines(self, spot)
             if len(kept) >= MOST_LINES:
                 break

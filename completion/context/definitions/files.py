@@ -6,6 +6,7 @@ Must not know languages.
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections import OrderedDict
@@ -168,7 +169,7 @@ class View:
             return _Known(self._now)
         documents = self._documents(path, real)
         if any(map(self._ignored, documents)):
-            return _Known(self._now - FRESH, documents=documents)  # may be asked for again once it is not
+            return _Known(-math.inf, documents=documents)  # looked at again, as it may no longer be
         if not self._may_read():
             return None
         stamp, text = _read(real)

@@ -86,6 +86,7 @@ def _package(folder: str, tree: Tree, *, tests: bool = False) -> list[str]:
 def _index(code: Code) -> Index:
     """Methods belong to what their type's name stands for."""
     index: Index = {}
+    grouped = 0  # where the last group ends
     for found in _HEAD.finditer(code.bare):
         receiver, function, word, name, group = found.groups()
         at = found.start()
@@ -93,11 +94,12 @@ def _index(code: Code) -> Index:
             if not receiver or function[0].isupper():
                 add(index, receiver or function, at, Kind.HEADER)
         elif name:
-            add(index, name, at, Kind.BLOCK if word == "type" else Kind.VALUE)
-        else:
+            add(index, name, at, Kind.DATA if word == "type" else Kind.VALUE)
+        elif at >= grouped:
             end = code.bare.find("\n)", at)
-            for each in _GROUPED.finditer(code.bare, at, end if end >= 0 else len(code.bare)):
-                add(index, each[1], each.start(1), Kind.BLOCK if group == "type" else Kind.VALUE)
+            grouped = end if end >= 0 else len(code.bare)
+            for each in _GROUPED.finditer(code.bare, at, grouped):
+                add(index, each[1], each.start(1), Kind.DATA if group == "type" else Kind.VALUE)
     return index
 
 

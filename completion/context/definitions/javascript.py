@@ -44,6 +44,7 @@ _HEAD = re.compile(
     r"|(?:module\.)?+exports(\.[\w$]++)?+[ \t]*+=[ \t]*+([\w$]*+))",
     re.MULTILINE,
 )
+_KINDS = {"function": Kind.HEADER, "class": Kind.BLOCK, "namespace": Kind.BLOCK}
 _ENDS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts")
 _WRITTEN = {".js": (".ts", ".tsx", ".js"), ".jsx": (".tsx", ".jsx"), ".mjs": (".mts", ".mjs"), ".cjs": (".cts", ".cjs")}
 _CONFIGS = ("tsconfig.json", "jsconfig.json")
@@ -66,8 +67,6 @@ def _imports(code: Code) -> Iterator[Import]:
 def _clause(module: str, clause: str, word: str) -> Iterator[Import]:
     """What stands between `import` or `export` and the module's name."""
     before, brace, inside = clause.partition("{")
-    if brace:
-        yield from _listed(module, inside.partition("}")[0])
     for each in before.strip().removesuffix("from").split(","):
         part = each.strip()
         everything, plain = _ALL_AS.fullmatch(part), _PLAIN.fullmatch(part)
@@ -75,6 +74,8 @@ def _clause(module: str, clause: str, word: str) -> Iterator[Import]:
             yield Import(module, "", everything[1]) if everything[1] else Import(module, ALL, "")
         elif plain and word == "import" and part != "type":
             yield Import(module, "default", plain[1])
+    if brace:
+        yield from _listed(module, inside.partition("}")[0])
 
 
 def _listed(module: str, listed: str) -> Iterator[Import]:
@@ -164,7 +165,7 @@ def _index(code: Code) -> Index:
         _, default, word, name, value, named, alias, member, assigned = found.groups()
         at = found.start()
         if word:
-            kind = Kind.HEADER if word == "function" else Kind.BLOCK
+            kind = _KINDS.get(word, Kind.DATA)
             for each in filter(None, (name, default and "default")):
                 add(index, each, at, kind)
         elif value:

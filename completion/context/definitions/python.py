@@ -26,7 +26,8 @@ from completion.context.definitions.code import (
 _LONG = r'"""(?:[^"\\]++|\\(?s:.)|"(?!""))*+(?:"""|\Z)' + r"|'''(?:[^'\\]++|\\(?s:.)|'(?!''))*+(?:'''|\Z)"
 _NOISE = re.compile(rf"{_LONG}|{DOUBLE}|{SINGLE}|#[^\n]*+")
 _STATEMENT = re.compile(
-    r"^[ \t]*+(?:from[ \t]++(\.*+[ \t]*+[\w.]*+)[ \t]++import\b[ \t]*+(?:\(([^)=:]*+)|((?:[^\n;#(\\]|\\\n)*+))"
+    r"^[ \t]*+(?:from[ \t]++(\.*+(?:[ \t]*+(?!import\b)[\w.]++)?+)[ \t]*+\bimport\b[ \t]*+"
+    r"(?:\(([^)=:]*+)|((?:[^\n;#(\\]|\\\n)*+))"
     r"|import[ \t]++((?:[^\n;#\\]|\\\n)*+))",
     re.MULTILINE,
 )

@@ -31,14 +31,20 @@ _STATEMENT = re.compile(
 _TOKEN = re.compile(r"[{},]|[^{},]+")
 _PATH = re.compile(r"([\w:]+?)(?:\s+as\s+(\w+))?")
 _HEAD = re.compile(
-    r"^(?:pub(?:\([^()\n]*+\))?+[ \t]++)?+(?:(?:async|unsafe|default|extern(?:[ \t]++\"[^\"\n]*+\")?+)[ \t]++)*+"
-    r"(?:(?:const[ \t]++)?+(fn|struct|enum|trait|union|type|const|static)[ \t]++(?:mut[ \t]++)?+(\w++)"
+    r"^(?:pub(?:\([^()\n]*+\))?+[ \t]++)?+(?:(?:async|unsafe|default|"
+    r"const(?=[ \t]++(?:async|unsafe|extern|fn)\b)|extern(?:[ \t]++\"[^\"\n]*+\")?+)[ \t]++)*+"
+    r"(?:(fn|struct|enum|trait|union|type|const|static)[ \t]++(?:mut[ \t]++)?+(\w++)"
     r"|macro_rules![ \t]*+(\w++)|impl\b([^{;]*+))",
     re.MULTILINE,
 )
 _OF = re.compile(r"(?:[\w]++::)*+(\w++)")
 _NAME = re.compile(r"^name[ \t]*+=[ \t]*+\"([\w-]++)\"", re.MULTILINE)
-_KINDS = {"fn": Kind.HEADER, "type": Kind.VALUE, "const": Kind.VALUE, "static": Kind.VALUE}
+_KINDS = {
+    "fn": Kind.HEADER,
+    "trait": Kind.BLOCK,
+    **dict.fromkeys(("struct", "enum", "union"), Kind.DATA),
+    **dict.fromkeys(("type", "const", "static"), Kind.VALUE),
+}
 _TOPS = ("lib.rs", "main.rs")
 _DEEPEST = 8  # braces within each other, and parts of a path
 
@@ -154,7 +160,7 @@ def _index(code: Code) -> Index:
         word, name, macro, implemented = found.groups()
         at = found.start()
         if word:
-            add(index, name, at, _KINDS.get(word, Kind.BLOCK))
+            add(index, name, at, _KINDS[word])
         elif macro:
             add(index, macro, at, Kind.HEADER)
         elif " for " not in implemented:
