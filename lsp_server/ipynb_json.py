@@ -114,8 +114,11 @@ def read(text: str) -> JsonNotebook | None:
 
 def decoded(raw: str) -> str | None:
     """The content of a string of JSON; None if it is none. Halves of surrogate pairs become U+FFFD."""
-    if "\\" not in raw:
+    escapes = raw.count("\\")
+    if not escapes:
         return raw
+    if escapes == 1 and raw.endswith("\\n"):  # nearly all
+        return f"{raw[:-2]}\n"
     try:
         text = json.loads(f'"{raw}"', strict=False)
     except ValueError:
