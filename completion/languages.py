@@ -30,3 +30,10 @@ COMMENT: dict[str, tuple[str, str]] = {
 def comment_marks(language_id: str) -> tuple[str, str]:
     """What stands before and after a comment of one line. Unknown languages get `//`, which most of them use."""
     return COMMENT.get(language_id, ("// ", ""))
+
+
+# Languages in which tags are code.
+_TAGS = (
+    "html xml vue svelte markdown xsl javascriptreact typescriptreact astro handlebars php erb jsx tsx razor plaintext"
+)
+MARKUP = frozenset(_TAGS.split())

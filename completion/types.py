@@ -78,6 +78,7 @@ class CompletionContext:
     others: tuple[DocumentSnapshot, ...] = ()
     received: float | None = None  # when the request arrived, seconds of the engine's clock
     deleted: str = ""  # what was taken away at the cursor by the last edits, if they only took away
+    candidates: int = 1  # so many suggestions can be shown to choose from, if the user asks by hand
 
 
 class Reason(enum.StrEnum):
@@ -104,8 +105,10 @@ class Reason(enum.StrEnum):
     JUST_DELETED = "just-deleted"
     REPETITION = "repetition"
     FINISHED = "finished"
+    TALK = "talk"
     MID_LINE = "mid-line"
     TOO_LONG = "too-long"
+    TOO_SHORT = "too-short"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +157,22 @@ class RawCompletion:
     usage: Usage = field(default=Usage())
     blind: bool = False  # the model did not see what follows the cursor
     filters: tuple[str, ...] = ()  # what has stopped it, and the filters that have changed its beginning
+    more: tuple[RawCompletion, ...] = ()  # other answers to the same question
+    asked_for: int = 1  # so many were wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A suggestion: put `text` in place of [start, end) of the snapshot. start <= cursor <= end, all on one line."""
+    """A suggestion: put `text` in place of [start, end) of the snapshot. start <= cursor <= end, all on one line.
+
+    `others` are different ones to choose from, the likeliest first.
+    """
 
     text: str
     start: int
     end: int
     id: str
+    others: tuple[Completion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from completion.postprocess import (
     repetition,
     specials,
     suffix_overlap,
+    talk,
     trailing_space,
 )
 from completion.postprocess.base import Around as Around
@@ -38,6 +39,7 @@ BEGINNING: tuple[Filter, ...] = (
 PIPELINE: tuple[Filter, ...] = (
     blank.drop,  # here too, so that silence of the model is not taken for a duplicate
     length.cap,
+    talk.drop,
     repetition.cut,
     finished.drop,
     brackets.cut,
