@@ -15,6 +15,7 @@ from completion.clock import Clock, SystemClock
 from completion.context.base import Look, Snippet, Source
 from completion.context.choice import Choice, choose
 from completion.context.header import Header
+from completion.context.imports import Imports
 from completion.context.leaves import leaves, line_at
 from completion.context.open_files import OpenFiles
 from completion.context.recent_edits import RecentEdits
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 # By the names used in the setting `context.sources`, in the order in which they are asked: the quick ones first.
 SOURCES: dict[str, type[Source]] = {
     "header": Header,
+    "imports": Imports,
     "recent_edits": RecentEdits,
     "similar": Similar,
     "open_files": OpenFiles,
