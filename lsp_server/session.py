@@ -43,7 +43,7 @@ T = TypeVar("T")
 _REPLACE_S = 1.0  # seconds between two changes of backends
 _PAUSE_S = 0.3  # without a key and without a request until a prompt is evaluated ahead
 _CLOSE_S = 2.0  # an engine or backend that takes longer to close is left behind
-OTHER_DOCUMENTS = 20  # open documents shown to the engine besides the current one
+OTHER_DOCUMENTS = 200  # open documents shown to the engine besides the current one
 
 
 @dataclass(frozen=True, slots=True)
