@@ -1,9 +1,12 @@
 """Makes a recording of typing from commits of a git repository: each commit one session, its files typed key by key.
 
-    python benchmarks/record_typing.py [--repository FOLDER] [--sessions 10] [--seed 1] [--out FILE.json]
+    python benchmarks/record_typing.py [--repository FOLDER] [--sessions 10] [--seed 1] [--taken 0.05]
+                                       [--out FILE.json]
 
 Hunks are mostly typed from the top, some out of order. Now and then a wrong key is typed and taken back, or the rest
 of a line comes at once, as when a suggestion is taken. `lsp_server/bench/recording.py` reads it.
+`lsp_server/bench/typing_sessions.json` was made with `--taken 0 --seed 5 --sessions 8`: whoever replays it takes
+suggestions that really come.
 """
 
 from __future__ import annotations
@@ -96,19 +99,19 @@ def ordered(found: Sequence[Hunk], draw: random.Random) -> list[Hunk]:
     return result
 
 
-def runs(found: Sequence[Hunk], draw: random.Random) -> Iterator[list[Any]]:
+def runs(found: Sequence[Hunk], draw: random.Random, taken: float = TAKEN) -> Iterator[list[Any]]:
     """As `recording.Run` has them: the place is that of the text as it is by then."""
     done: list[Hunk] = []
     for hunk in found:
         before = [other for other in done if other.path == hunk.path and other.start < hunk.start]
         shift = sum(len(other.new) - (other.end - other.start) for other in before)
         pauses = PAUSE_MS if not done or done[-1].path == hunk.path else OTHER_FILE_MS
-        keys = list(typed(hunk.new, draw))
+        keys = list(typed(hunk.new, draw, taken))
         yield [draw.randint(*pauses), hunk.path, hunk.start + shift, hunk.end - hunk.start, keys]
         done.append(hunk)
 
 
-def typed(text: str, draw: random.Random) -> Iterator[str | list[str]]:
+def typed(text: str, draw: random.Random, taken: float) -> Iterator[str | list[str]]:
     if len(text) > PASTED:
         yield [text]
         return
@@ -116,7 +119,7 @@ def typed(text: str, draw: random.Random) -> Iterator[str | list[str]]:
     while index < len(text):
         rest = text[index:].partition("\n")[0]
         begins = text[index].isalpha() and not text[index - 1 : index].isalpha()
-        if begins and len(rest) >= LEAST_TAKEN and draw.random() < TAKEN:
+        if begins and len(rest) >= LEAST_TAKEN and draw.random() < taken:
             if run:
                 yield run
             yield [rest]
@@ -130,7 +133,7 @@ def typed(text: str, draw: random.Random) -> Iterator[str | list[str]]:
         yield run
 
 
-def session(files: Mapping[str, tuple[str, str]], draw: random.Random) -> dict[str, Any] | None:
+def session(files: Mapping[str, tuple[str, str]], draw: random.Random, taken: float) -> dict[str, Any] | None:
     """None if the commit is too large, too small, or changed what nobody would type."""
     if not 0 < len(files) <= FILES or not SMALL_FILE < max(len(old) for old, _ in files.values()) <= LARGEST_FILE:
         return None
@@ -139,15 +142,15 @@ def session(files: Mapping[str, tuple[str, str]], draw: random.Random) -> dict[s
     if not TYPED[0] <= added <= TYPED[1]:
         return None
     before = {path: old for path, (old, _) in files.items()}
-    return {"files": before, "runs": list(runs(ordered(found, draw), draw))}
+    return {"files": before, "runs": list(runs(ordered(found, draw), draw, taken))}
 
 
-def record(repository: Path, wanted: int, draw: random.Random) -> list[dict[str, Any]]:
+def record(repository: Path, wanted: int, draw: random.Random, taken: float = TAKEN) -> list[dict[str, Any]]:
     commits = git(repository, "rev-list", "--no-merges", "--min-parents=1", "HEAD").split()
     draw.shuffle(commits)
     sessions: list[dict[str, Any]] = []
     for commit in commits:
-        made = session(changes(repository, commit), draw)
+        made = session(changes(repository, commit), draw, taken)
         # Every other session goes back and forth between files.
         if made is not None and (len(made["files"]) > 1 or len(sessions) % 2):
             sessions.append(made)
@@ -161,9 +164,10 @@ def main() -> int:
     parser.add_argument("--repository", type=Path, default=ROOT)
     parser.add_argument("--sessions", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--taken", type=float, default=TAKEN, help="share of words with which a rest of a line comes")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "typing_data.json")
     options = parser.parse_args()
-    sessions = record(options.repository, options.sessions, random.Random(options.seed))
+    sessions = record(options.repository, options.sessions, random.Random(options.seed), options.taken)
     about = "Commits of a repository, typed key by key. Made by benchmarks/record_typing.py."
     data = json.dumps({"about": about, "sessions": sessions}, indent=1, ensure_ascii=True) + "\n"
     if len(data) > LARGEST_BYTES:

@@ -13,6 +13,7 @@ BENCHES: Mapping[str, str] = {
     "context": "lsp_server.bench.context",
     "engine": "lsp_server.bench.engine",
     "infill": "lsp_server.bench.infill",
+    "typing": "lsp_server.bench.typing_bench",
     "scenarios": "lsp_server.bench.scenarios",
 }
 
