@@ -71,9 +71,13 @@ class _Feature:
             self._session.closed(uri)
 
     def on_bad_notification(self, method: str, params: Any) -> None:
-        """As for documents: without a copy there is silence, not nonsense."""
+        """As for documents: without a copy there is silence, not nonsense. To close, the URI is enough."""
         self._of_documents(method, params)
-        if method in (types.NOTEBOOK_DOCUMENT_DID_OPEN, types.NOTEBOOK_DOCUMENT_DID_CHANGE):
+        if method in (
+            types.NOTEBOOK_DOCUMENT_DID_OPEN,
+            types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+            types.NOTEBOOK_DOCUMENT_DID_CLOSE,
+        ):
             notebook = params.get("notebookDocument") if isinstance(params, dict) else None
             uri = notebook.get("uri") if isinstance(notebook, dict) else None
             if isinstance(uri, str):
