@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from backends.base import Capabilities, ChatPrompt, File, InfillPrompt, Observer, Prompt, RawPrompt, Shape
@@ -11,7 +11,8 @@ from completion.clock import Clock
 from completion.context import Gatherer
 from completion.context.window import Windows
 from completion.multiline import wants_block
-from completion.privacy import Ignored, redact
+from completion.privacy import Ignored, Redactor, StandIn, put_back
+from completion.privacy.outgoing import around, outgoing
 from completion.prompt import Built, Material, build
 from completion.prompt.families import Family, choose
 from completion.settings import CompletionSettings, EngineSettings
@@ -57,6 +58,7 @@ class Planner:
         self._observer = observer
         self._families: dict[str, Family] = {}  # by model name; a backend may learn it late
         self._windows = Windows()
+        self._redactor = Redactor()
         self._gatherer = Gatherer(settings.context.sources, ignored, clock)
         self._scale = 1.0
 
@@ -86,19 +88,23 @@ class Planner:
 
     def build(self, plan: Plan, context: CompletionContext, model: str) -> Built:
         """Raises BackendError(SETTINGS) if no prompt can be formed that the backend takes."""
-        prefix, suffix = plan.window.prefix, plan.window.suffix
-        # Joined, so that a key with the cursor inside is seen whole; the filler keeps the length.
-        clean = self._cleaner(plan.capabilities)(prefix + suffix)
         material = Material(
-            prefix=clean[: len(prefix)],
-            suffix=clean[len(prefix) :],
+            prefix=plan.window.prefix,
+            suffix=plan.window.suffix,
             language_id=context.document.language_id,
             path=context.document.path,
             repo=context.repo,
             extra=plan.extra,
             block=plan.block,
         )
-        return build(material, self._family_of(model), plan.capabilities)
+        stand_ins: tuple[StandIn, ...] = ()
+        if self._redacts(plan.capabilities):
+            edges = around(context.document.text, plan.window, plan.hole[1])
+            material, stand_ins = outgoing(material, self._redactor, edges)
+        built = build(material, self._family_of(model), plan.capabilities)
+        if stand_ins:
+            built = replace(built, mends={**built.mends, **put_back(stand_ins)}, stand_ins=stand_ins)
+        return built
 
     def shrink(self) -> None:
         """Half as large prompts from now on: the guess of tokens was too low for this model."""
@@ -140,7 +146,13 @@ class Planner:
         return int(prompt * self._scale), answer
 
     def _cleaner(self, capabilities: Capabilities) -> Callable[[str], str]:
-        return redact if capabilities.remote and self._settings.privacy.redact else _unchanged
+        return self._clean if self._redacts(capabilities) else _unchanged
+
+    def _redacts(self, capabilities: Capabilities) -> bool:
+        return capabilities.remote and self._settings.privacy.redact
+
+    def _clean(self, text: str) -> str:
+        return self._redactor.clean(text).text
 
     def _family_of(self, model: str) -> Family:
         if model not in self._families:

@@ -18,6 +18,7 @@ from backends.base import (
 )
 from completion.chat_reply import PROSE, Reply
 from completion.languages import comment_marks
+from completion.privacy.stand_ins import StandIn
 from completion.prompt.chat import CHAT_TOKENS, chat_prompt, hole_marker
 from completion.prompt.families import UNKNOWN, Family
 from completion.prompt.sanitize import Sanitizer, sanitizer_of
@@ -53,6 +54,7 @@ class Built:
     reply: Reply | None = None  # how to read a chat model's answer; None: it is the text alone
     spare_tokens: int = 0  # the answer holds that many besides the text
     blind: bool = False  # the prompt holds nothing of what follows the cursor
+    stand_ins: tuple[StandIn, ...] = ()  # what stands in it for secrets
 
 
 def build(material: Material, family: Family, capabilities: Capabilities) -> Built:

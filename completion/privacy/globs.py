@@ -1,4 +1,4 @@
-"""What may not leave the machine: ignored files, and keys inside text. Must not know where text goes."""
+"""Patterns for the names and paths of documents. Must not know what they are for."""
 
 from __future__ import annotations
 
@@ -11,79 +11,9 @@ from urllib.parse import unquote
 
 from completion.types import DocumentSnapshot
 
-_FILLER = "x"
 
-_KEY_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-_KEY_END = r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-
-# The shapes services document for their keys, each after a text without which it cannot occur. Group 1 is blanked. None
-# looks far ahead or back without matching: the time for a text grows with its length alone, whatever it holds.
-_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("PRIVATE KEY", re.compile(rf"{_KEY_BEGIN}((?s:.*?))(?:{_KEY_END}|\Z)")),
-    ("IA", re.compile(r"\b(A[KS]IA[0-9A-Z]{16})\b")),
-    ("gh", re.compile(r"\b(gh[pousr]_[A-Za-z0-9]{30,})")),
-    ("github_pat_", re.compile(r"\b(github_pat_[A-Za-z0-9_]{30,})")),
-    ("sk-", re.compile(r"\b(sk-(?=[A-Za-z0-9_-]{0,100}[0-9])[A-Za-z0-9_-]{20,})")),
-    ("xox", re.compile(r"\b(xox[abeoprs]-[A-Za-z0-9-]{10,})")),
-    ("eyJ", re.compile(r"\b(eyJ[A-Za-z0-9_-]{8,1000}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*)")),
-)
-
-# A name that says what it holds, then a text. The closing quote may be missing, as the user is typing it; `: str` is a
-# type. The names are looked for by themselves first, which is much quicker.
-_NAMES = ("password", "passwd", "secret", "token", "api_key", "api-key", "apikey")
-_NAMED = re.compile(
-    rf"(?:{'|'.join(_NAMES)})[\w-]{{0,64}}+[\"']?(?:[ \t]*:[ \t]*\w++)?[ \t]*(?:=>|:=|[:=])[ \t]*[a-z]{{0,2}}"
-    r"(?:\"([^\"\n\r]{12,})|'([^'\n\r]{12,}))",
-    re.IGNORECASE,
-)
-
-# The end of a private key whose beginning is out of sight.
-_HEADLESS = re.compile(rf"\A((?:(?!{_KEY_BEGIN})(?s:.))*?){_KEY_END}")
-
-
-def redact(text: str) -> str:
-    """`text` with what looks like a key blanked by a filler of the same length; line ends stay."""
-    if "PRIVATE KEY" in text:
-        text = _HEADLESS.sub(_blank, text)
-    for needed, shape in _SHAPES:
-        if needed in text:
-            text = shape.sub(_blank, text)
-    parts: list[str] = []
-    end = 0
-    for at in sorted(_places(text)):
-        named = _NAMED.match(text, at) if at >= end else None
-        if named:
-            parts += (text[end:at], _blank(named))
-            end = named.end()
-    return "".join((*parts, text[end:]))
-
-
-def _places(text: str) -> list[int]:
-    """Where one of the names may begin."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few capital letters become two
-        return [match.start() for match in _NAMED.finditer(text)]
-    places = []
-    for name in _NAMES:
-        at = lowered.find(name)
-        while at >= 0:
-            places.append(at)
-            at = lowered.find(name, at + 1)
-    return places
-
-
-def _blank(match: re.Match[str]) -> str:
-    group = match.lastindex or 0
-    start, end = match.start(group) - match.start(), match.end(group) - match.start()
-    whole = match[0]
-    return whole[:start] + re.sub(r"[^\r\n]", _FILLER, whole[start:end]) + whole[end:]
-
-
-_REMEMBERED = 1000  # documents whose answer is kept
-
-
-class Ignored:
-    """Which documents are never read: those whose name or path matches one of the globs. Case does not matter.
+class Globs:
+    """Which of the globs the name or the path of a document matches. Case does not matter.
 
     `*` and `?` match `/` too, `[…]` one of several characters, and `/**/` also a single `/`. Beyond that a glob
 
@@ -94,11 +24,12 @@ class Ignored:
     """
 
     def __init__(self, globs: Iterable[str]) -> None:
+        self._globs = tuple(globs)
         names: list[str] = []
         paths: list[str] = []
         tops: list[str] = []
         absolute: list[str] = []
-        for glob in filter(None, map(_normal, globs)):
+        for glob in filter(None, map(_normal, self._globs)):
             if glob.startswith("/"):
                 tops += _with_folder(glob[1:])
                 absolute += _with_folder(glob)
@@ -111,16 +42,14 @@ class Ignored:
         self._top = _any(tops)
         self._unplaced = _any(tops, before=_ANY_PARENT)  # of a file of no workspace: it is not known where the top is
         self._absolute = _any(absolute, before=_SCHEME)
-        self._known: dict[tuple[str, str | None], bool] = {}
 
-    def __call__(self, document: DocumentSnapshot) -> bool:
-        key = (document.uri, document.path)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            known = self._known[key] = self._named(*key)
-        return known
+    def match(self, document: DocumentSnapshot) -> str:
+        """The first glob that matches; nothing, if none does."""
+        if not self._named(document.uri, document.path):
+            return ""
+        if len(self._globs) == 1:
+            return self._globs[0]
+        return next((glob for glob in self._globs if Globs((glob,)).match(document)), self._globs[0])
 
     def _named(self, uri: str, path: str | None) -> bool:
         path = None if path is None else _composed(path)

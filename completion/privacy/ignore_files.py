@@ -1,0 +1,190 @@
+"""Files of patterns that say which others are ignored, such as `.gitignore`. Read as git reads them.
+
+Must not know settings. They come with a repository, so they are not trusted: whatever one holds, it costs a bounded
+time, and where one cannot be used all in its folder is ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from completion.privacy.pattern_file import Signature, Unusable, read, signature
+from completion.privacy.patterns import Rules
+from completion.types import DocumentSnapshot
+
+_FRESH_S = 3.0  # how long nothing is looked at again, seconds
+_FOLDERS = 1000  # whose files are kept
+_ANSWERS = 2000  # that are kept
+_ABOVE = 40  # folders above the workspace in which the top of its repository is looked for
+_SLOWEST_S = 0.1  # for one document; patterns can be made to take long, though none alone takes that much
+
+EXCLUDE = ".git/info/exclude"
+
+
+@dataclass(slots=True)
+class _File:
+    """One file of patterns as it was read. `wrong` says why it cannot be used."""
+
+    signature: Signature | None = None
+    rules: Rules | None = None
+    wrong: str = ""
+
+
+@dataclass(slots=True)
+class _Folder:
+    looked: float = float("-inf")  # when its files were last looked at, seconds of the clock
+    files: dict[str, _File] = field(default_factory=dict)
+
+
+class IgnoreFiles:
+    """`names` are those of the files; of several kinds each is asked by itself. `clock` tells seconds."""
+
+    def __init__(self, names: Iterable[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._names = tuple(dict.fromkeys(names))
+        self._clock = clock
+        self._folders: dict[str, _Folder] = {}
+        self._tops: dict[str, tuple[float, str]] = {}
+        self._answers: dict[tuple[str | None, str | None, str], tuple[float, str]] = {}
+
+    def why(self, document: DocumentSnapshot) -> str:
+        """The rule that the document is ignored by, as the end of a sentence; nothing, if it is not."""
+        if not self._names:
+            return ""
+        now = self._clock()
+        key = (document.root, document.path, document.uri)
+        known = self._answers.get(key)
+        if known is None or now - known[0] >= _FRESH_S:
+            if len(self._answers) >= _ANSWERS:
+                self._answers.clear()
+            known = self._answers[key] = (now, self._why(document, now))
+        return known[1]
+
+    def saved(self, uri: str) -> None:
+        if posixpath.basename(unquote(uri)) in (*self._names, posixpath.basename(EXCLUDE)):
+            self._answers.clear()
+            self._folders.clear()
+            self._tops.clear()
+
+    def _why(self, document: DocumentSnapshot, now: float) -> str:
+        root, path = document.root, document.path
+        if root is None or path is None:
+            place = _on_disk(document.uri)
+            if place is None:
+                return ""
+            root, path = self._top(posixpath.dirname(place), now), place
+            if not os.path.lexists(os.path.join(root, ".git")):
+                return ""  # of no workspace and no repository
+            path = posixpath.relpath(path, root)
+        if "\0" in root + path:
+            return ""
+        top = self._top(root, now)
+        above = posixpath.relpath(_slashes(root), _slashes(top)) if top != root else ""
+        parts = [*filter(None, above.split("/")), *filter(None, path.split("/"))]
+        first = len(parts) - len([*filter(None, path.split("/"))])
+        until = time.perf_counter() + _SLOWEST_S
+        folders = [self._folder(os.path.join(top, *parts[:depth]), top, now) for depth in range(len(parts))]
+        try:
+            for name in self._names:
+                files = [(folder.files[name]) for folder in folders]
+                if why := _decide(name, files, folders[0].files[EXCLUDE], parts, first, until):
+                    return why
+        except TimeoutError:
+            return "its files of patterns take too long to read"
+        return ""
+
+    def _top(self, root: str, now: float) -> str:
+        """The folder of the repository that `root` belongs to; `root` itself, if it belongs to none."""
+        known = self._tops.get(root)
+        if known is None or now - known[0] >= _FRESH_S:
+            if len(self._tops) >= _FOLDERS:
+                self._tops.clear()
+            found = next((up for up in _upwards(root) if os.path.lexists(os.path.join(up, ".git"))), root)
+            known = self._tops[root] = (now, found)
+        return known[1]
+
+    def _folder(self, path: str, top: str, now: float) -> _Folder:
+        folder = self._folders.get(path)
+        if folder is None:
+            if len(self._folders) >= _FOLDERS:
+                self._folders.clear()
+            folder = self._folders[path] = _Folder()
+        if now - folder.looked >= _FRESH_S:
+            folder.looked = now
+            for name in (*self._names, EXCLUDE):
+                _look(folder.files.setdefault(name, _File()), os.path.join(path, name), top)
+        return folder
+
+
+def _look(file: _File, path: str, top: str) -> None:
+    """Read it, if it is another one than last time."""
+    now = signature(path)
+    if now == file.signature:
+        return
+    file.signature, file.rules, file.wrong = now, None, ""
+    if now is None:
+        return
+    try:
+        file.rules = Rules(read(path, top))
+    except Unusable as error:
+        file.wrong = str(error)
+
+
+def _decide(name: str, files: Sequence[_File], exclude: _File, parts: Sequence[str], first: int, until: float) -> str:
+    """What the files of one name say, `files[n]` standing in the folder of the first n `parts`.
+
+    Raises TimeoutError. From the workspace's top on each folder is asked for, and then the file: what lies in an
+    ignored folder is ignored. For each, the deepest file that says something decides.
+    """
+    for end in range(first + 1, len(parts) + 1):
+        folder = end < len(parts)
+        for depth in range(end - 1, -1, -1):
+            place = "/".join((*parts[:depth], name))
+            said = _said(files[depth], place, "/".join(parts[depth:end]), folder, until)
+            if said is not None:
+                break
+        else:
+            said = _said(exclude, EXCLUDE, "/".join(parts[:end]), folder, until) if name == ".gitignore" else None
+        if said:
+            return said
+    return ""
+
+
+def _said(file: _File, place: str, path: str, folder: bool, until: float) -> str | None:
+    """Why a path is ignored; nothing, if it is not to be; None, if the file does not say."""
+    if file.wrong:
+        return f"{place} {file.wrong}"
+    found = file.rules.match(path, folder, until) if file.rules is not None else None
+    if found is None:
+        return None
+    return f"it matches `{found.shown}`, line {found.line} of {place}" if found.ignores else ""
+
+
+def _upwards(path: str) -> Iterator[str]:
+    for _ in range(_ABOVE):
+        yield path
+        above = os.path.dirname(path)
+        if above == path:
+            return
+        path = above
+
+
+_FILE_URI = re.compile(r"(?:file|vscode-notebook-cell):(?://[^/?#]*)?(/[^?#]*)", re.DOTALL)
+
+
+def _on_disk(uri: str) -> str | None:
+    """The path of a document of no workspace, with `/`."""
+    found = _FILE_URI.match(uri)
+    if found is None:
+        return None
+    path = unquote(found[1], errors="surrogateescape")
+    return path[1:] if re.match(r"/[A-Za-z]:", path) else path
+
+
+def _slashes(path: str) -> str:
+    return path.replace(os.sep, "/")

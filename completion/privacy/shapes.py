@@ -1,0 +1,108 @@
+"""The shapes services document for their keys. Must not know what becomes of them.
+
+None looks far ahead or back without matching: the time for a line grows with its length alone, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_END = r"(?![A-Za-z0-9_-])"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`needle` stands in every text that matches. Group 1 is the secret; what names the service stays in sight."""
+
+    kind: str
+    needle: str
+    pattern: re.Pattern[str]
+
+
+def _shape(kind: str, needle: str, pattern: str) -> Shape:
+    return Shape(kind, needle, re.compile(pattern))
+
+
+def _prefixed(kind: str, needle: str, prefix: str = "", *, least: int = 10, more: str = "") -> Shape:
+    """A prefix that stands nowhere else, then at least `least` letters, digits, `_`, `-` or one of `more`."""
+    before = r"(?<![A-Za-z0-9])" if (prefix or needle)[:1].isalnum() or prefix[:1] in "[(" else ""
+    return _shape(kind, needle, rf"{before}{prefix or re.escape(needle)}([A-Za-z0-9_{more}-]{{{least},}}+={{0,2}})")
+
+
+_URL = (
+    r"(?i)://[^\s/:@\"'<>?#]{0,200}+:(?!(?:pass(?:word|wd)?|pwd|pw|secret|token|x+|\*+|\.+|%s|\$\w+)@)"
+    r"([^\s/@\"'<>?#\[{$]{3,})@(?=[a-z0-9\[.])"
+)
+
+SHAPES: tuple[Shape, ...] = (
+    _shape("AWS access key", "A", r"(?<![A-Za-z0-9])A(?:KI|SI|BI|CC)A([0-9A-Z]{12,16})(?![A-Za-z0-9])"),
+    _prefixed("GitHub token", "gh", "gh[pousr]_"),
+    _prefixed("GitHub token", "github_pat_", least=8),
+    _prefixed("GitLab token", "gl", "gl(?:pat|dt|rt|ptt|cbt|soat|agent|imt|ft|oas|ffct)-", more="."),
+    _shape("sk key", "sk-", r"(?<![A-Za-z0-9])sk-((?=[A-Za-z0-9_-]{0,100}[0-9])[A-Za-z0-9_-]{16,}+)"),
+    _prefixed("Slack token", "xox", "xox[abeoprs](?:[.]xox[bp])?-"),
+    _prefixed("Slack token", "xapp-"),
+    _shape("web hook", "/services/", r"hooks\.slack\.com/services/([A-Za-z0-9_/+-]{8,}+)"),
+    _shape("web hook", "/webhooks/", r"discord(?:app)?\.com/api/webhooks/([0-9]{6,}/[A-Za-z0-9_-]{8,}+)"),
+    _shape("web hook", "/webhook", r"webhook\.office\.com/(webhookb2/[A-Za-z0-9@/_-]{20,}+)"),
+    _shape(
+        "JSON web token",
+        "eyJ",
+        r"(?<![A-Za-z0-9_-])eyJ([A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*)*)",
+    ),
+    _prefixed("Stripe key", "_live_", "[prs]k_live_"),
+    _prefixed("Stripe key", "k_test_", "[rs]k_test_"),
+    _prefixed("Stripe key", "whsec_", more="+/"),
+    _prefixed("Google key", "AIza", least=20),
+    _prefixed("Google key", "GOCSPX-"),
+    _prefixed("Google token", "ya29.", more="."),
+    _prefixed("npm token", "npm_", least=20),
+    _prefixed("PyPI token", "pypi-Ag"),
+    _prefixed("Hugging Face token", "hf_", least=24),
+    _prefixed("SendGrid key", "SG.", least=20, more="."),
+    _shape("Mailgun key", "key-", r"(?<![A-Za-z0-9])key-([0-9a-f]{24,32})" + _END),
+    _shape("Mailchimp key", "-us", r"(?<![A-Za-z0-9])([0-9a-f]{32})-us[0-9]{1,2}" + _END),
+    _shape("Twilio key", "SK", r"(?<![A-Za-z0-9])SK([0-9a-f]{32})(?![A-Za-z0-9])"),
+    _shape("Twilio account", "AC", r"(?<![A-Za-z0-9])AC([0-9a-f]{32})(?![A-Za-z0-9])"),
+    _shape("Telegram token", ":", r"(?<![A-Za-z0-9])([0-9]{8,10}:AA[A-Za-z0-9_-]{32,33})" + _END),
+    _shape("Discord token", ".", r"(?<![A-Za-z0-9])([MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+)"),
+    _prefixed("Square token", "sq0", "sq0[a-z]{3}-"),
+    _prefixed("Square token", "EAAA", least=40),
+    _prefixed("Facebook token", "EAACEdEose0cBA", least=8),
+    _prefixed("Shopify token", "shp", "shp(?:at|ca|pa|ss)_"),
+    _prefixed("DigitalOcean token", "_v1_", "do[opr]_v1_"),
+    _prefixed("Databricks token", "dapi", "dapi(?=[0-9a-f]{16})"),
+    _prefixed("Doppler token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\."),
+    _prefixed("Vault token", "hv", "hv[sbr]\\."),
+    _prefixed("Terraform token", ".atlasv1.", r"[A-Za-z0-9]{10,20}\.atlasv1\."),
+    _prefixed("Atlassian token", "AT", "AT(?:ATT3|CTT3|BB)", least=20, more="="),
+    _prefixed("Postman key", "PMAK-"),
+    _prefixed("Linear key", "lin_", "lin_(?:api|oauth)_"),
+    _prefixed("Notion key", "ntn_", least=20),
+    _prefixed("Grafana token", "gl", "gl(?:sa|c)_"),
+    _prefixed("New Relic key", "NR", "NR(?:AK|AA|BR|RA|II)-"),
+    _prefixed("Sentry token", "sntr", "sntr[ysu]_", more="="),
+    _prefixed("Replicate token", "r8_", least=20),
+    _prefixed("Groq key", "gsk_", least=20),
+    _prefixed("xAI key", "xai-", least=20),
+    _prefixed("Perplexity key", "pplx-", least=20),
+    _prefixed("Supabase token", "sb", "sb(?:p|_secret|_publishable)_"),
+    _prefixed("PlanetScale token", "pscale_", "pscale_(?:tkn|oauth|pw)_", more="."),
+    _prefixed("Tailscale key", "tskey-"),
+    _prefixed("age key", "AGE-SECRET-KEY-1"),
+    _prefixed("Artifactory token", "AK", "AKC[a-zA-Z0-9](?=[A-Za-z0-9]{16})"),
+    _prefixed("Dynatrace token", "dt0", r"dt0[a-z]{1,2}[0-9]{2}\.", more="."),
+    _prefixed("Docker token", "dckr_", "dckr_(?:pat|oat)_"),
+    _prefixed("RubyGems key", "rubygems_"),
+    _prefixed("Heroku key", "HRKU-"),
+    _prefixed("Figma token", "figd_"),
+    _prefixed("Airtable token", "pat", r"pat[A-Za-z0-9]{14}\.", least=20),
+    # a private key or a certificate, encoded once more
+    _shape("encoded key", "LS0tLS1CRUdJTi", r"LS0tLS1CRUdJTi([A-Za-z0-9+/_-]{12,}+={0,2})"),
+    # where a secret stands in a URL or a header
+    _shape("password in a URL", "://", _URL),
+    _shape("signature in a URL", "ig", r"[?&;](?:sig|[Ss]ignature|X-Amz-Signature)=([A-Za-z0-9%+/=_-]{16,}+)"),
+    _shape("bearer token", "earer", r"[Bb]earer[ \t]+((?=[A-Za-z0-9._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/-]{12,}+=*)"),
+    _shape("basic credentials", "asic", r"[Bb]asic[ \t]+((?=[A-Za-z0-9+/]{0,200}[0-9=])[A-Za-z0-9+/]{12,}+={0,2})"),
+)
