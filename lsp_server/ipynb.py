@@ -43,6 +43,11 @@ class NotebookFile(Document):
         return self._read[1]
 
 
+def is_file(uri: str) -> bool:
+    """Cells have a fragment behind the name."""
+    return uri.lower().endswith(".ipynb")
+
+
 def parse(text: Text) -> JsonNotebook | None:
     """None if the text is no JSON."""
     return read(text.slice(0, len(text)))

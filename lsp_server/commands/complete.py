@@ -16,10 +16,11 @@ from backends.base import Backend, ErrorKind
 from completion.clock import SystemClock
 from completion.privacy import Ignored
 from completion.trace import TraceLog
-from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, Reason, Trigger
-from lsp_server import cli, compose, fds
+from completion.types import Completion, CompletionContext, DocumentSnapshot, NoSuggestion, Outcome, Reason, Trigger
+from lsp_server import cli, compose, fds, ipynb
 from lsp_server.commands import _place
 from lsp_server.commands._terminal import Terminal, note, tell
+from lsp_server.ipynb_json import JsonNotebook
 from lsp_server.settings import Settings, load
 
 _CODES = {
@@ -72,8 +73,12 @@ def _context(texts: Sequence[tuple[Path, str]], offset: int, root: Path, ignored
         offset=offset,
         trigger=Trigger.INVOKED,
         repo=root.name or None,
-        others=tuple(documents[1:]),
+        others=tuple([ipynb.quoted(each, _notebook(each)) for each in documents[1:]]),
     )
+
+
+def _notebook(document: DocumentSnapshot) -> JsonNotebook | None:
+    return ipynb.parse(document.text) if ipynb.is_file(document.uri) else None
 
 
 async def _ask(
@@ -86,7 +91,11 @@ async def _ask(
             await stack.enter_async_context(aclosing(backend))
         engine = await stack.enter_async_context(aclosing(compose.build_engine(settings, backends, traces, terminal)))
         trace = traces.begin("1", context.document.uri)
-        outcome = await engine.complete(context, trace, _show_piece if stream else None)
+        view = ipynb.view(context, _notebook(context.document))
+        if isinstance(view, Reason):
+            outcome: Outcome = NoSuggestion(view)
+        else:
+            outcome = view.outcome(await engine.complete(view.context, trace, _show_piece if stream else None))
         traces.finish(trace, outcome)
     if stream:
         _show_piece("\n")

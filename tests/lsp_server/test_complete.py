@@ -182,3 +182,20 @@ def test_the_embedded_model_completes(tmp_path: Path) -> None:
     done = midfill("complete", f"{example}:24:26", "--explain", cwd=tmp_path, env=patient)
     assert (done.returncode, done.stdout) == (0, ".price * item.quantity\n"), done.stderr
     assert "midfill: prompt: shape raw, family smollm2" in done.stderr
+
+
+def test_a_notebook_is_asked_and_shown_as_its_code(project: Path, service: FfmService) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [{"text": ["CANARY"]}], "source": ["x = 1\n", "y = "]}
+    (project / "a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}}, indent=1), encoding="utf-8")
+    lines = (project / "a.ipynb").read_text(encoding="utf-8").split("\n")
+    line = next(number for number, text in enumerate(lines) if '"y = "' in text)
+    place = f"a.ipynb:{line + 1}:{lines[line].index('y = ') + 5}"
+    done = midfill("complete", place, "--config", "work.toml", cwd=project, env=ENV)
+    assert (done.returncode, done.stdout) == (0, "a + b\n"), done.stderr
+    assert service.log[-1].body["inputs"] == "# %%\nx = 1\ny = <FILL_ME>\n\n"
+    assert complete(project, "--open", "a.ipynb").returncode == 0
+    assert "# %%\nx = 1\ny =" in service.log[-1].body["inputs"]
+    assert "CANARY" not in service.log[-1].text
+    elsewhere = midfill("complete", "a.ipynb:1:1", "--config", "work.toml", cwd=project, env=ENV)
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, "")
+    assert "outside-code" in elsewhere.stderr
