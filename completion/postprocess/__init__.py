@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from completion.postprocess import (
     blank,
-    brackets,
+    closers,
     echo,
     finished,
     indentation,
@@ -42,9 +42,9 @@ PIPELINE: tuple[Filter, ...] = (
     talk.drop,
     repetition.cut,
     finished.drop,
-    brackets.cut,
     mid_line.meets,
     suffix_overlap.cut,
+    closers.cover,
     mid_line.fit,
     trailing_space.trim,
     just_deleted.drop,

@@ -1,15 +1,8 @@
-"""Brackets and quotes of an answer: which belong together, and which close what it has not opened.
-
-An answer that closes more than the cursor's line still holds open is cut where that begins, if what follows on the line
-closes it already.
-"""
+"""Brackets and quotes of an answer: which belong together, and which close what it has not opened. No filter."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from completion.postprocess.base import Around
-from completion.types import Reason
 
 PAIRS = {")": "(", "]": "[", "}": "{"}
 _CLOSING = {opening: closing for closing, opening in PAIRS.items()}
@@ -36,7 +29,7 @@ def read(text: str) -> Brackets:
     for at, character in enumerate(text):
         if character == "\n":
             quotes.clear()
-        elif character in _QUOTES and not _apostrophe(text, at):
+        elif character in _QUOTES and not apostrophe(text, at):
             begin = quotes.pop(character, None)
             if begin is None:
                 quotes[character] = at
@@ -52,26 +45,7 @@ def read(text: str) -> Brackets:
     return Brackets(tuple(pairs), tuple(opened), tuple(closers))
 
 
-def cut(text: str, around: Around) -> str | Reason:
-    rest = around.window.rest.lstrip()
-    if rest[:1] not in PAIRS or not any(closing in text for closing in PAIRS):
-        return text
-    found = read(text)
-    # What stands in quotes is no code: a pair of quotes around a bracket hides it.
-    closers = [at for at in found.closers if not _quoted(text, at, found)]
-    if not closers or text[closers[0]] != rest[0]:
-        return text
-    # `b) * (d` before `)` closes one and opens another: both sides still match.
-    if [text[at] for at in closers] == [_CLOSING[text[at]] for at in reversed(found.open)]:
-        return text
-    return text[: closers[0]] if text[: closers[0]].strip() else Reason.DUPLICATE_OF_SUFFIX
-
-
-def _quoted(text: str, at: int, found: Brackets) -> bool:
-    return any(begin < at < end and text[begin] in _QUOTES for begin, end in found.pairs)
-
-
-def _apostrophe(text: str, at: int) -> bool:
+def apostrophe(text: str, at: int) -> bool:
     """Within a word, or escaped."""
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     return before == "\\" or (text[at] == "'" and before.isalnum() and after.isalnum())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from completion.lines import bare, columns, opens
-from completion.postprocess import brackets, suffix_overlap
+from completion.postprocess import brackets, closers, suffix_overlap
 from completion.postprocess.base import Around
 from completion.types import Reason
 
@@ -47,6 +47,8 @@ def fit(text: str, around: Around) -> str | Reason:
     content, lead = text.rstrip(), around.window.lead
     ended = "\n" in text[len(content) :]
     if not whole_lines_wanted(around):
+        if closers.closes_too_much(text, around):
+            return Reason.MID_LINE
         return text if _joins(content if ended else text, around) else Reason.MID_LINE
     if ended:
         return f"{content}\n{lead}" if _whole_lines(content, around) else Reason.MID_LINE

@@ -1,0 +1,115 @@
+"""Brackets and quotes that stand behind the cursor, put there by the editor, and the answer that closes them itself.
+
+Where the answer goes on behind them on its line, it takes their place; where it ends with them, `suffix_overlap` has
+taken them off. Brackets that close nothing at all are cut.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from completion.lines import bare
+from completion.postprocess.base import Around, Edit
+from completion.postprocess.brackets import PAIRS, apostrophe
+from completion.types import Reason
+
+_MARKS = re.compile(r"\"\"\"|'''|[()\[\]{}\"'`\n]")
+_RUN = re.compile(r"[)\]}\"'`]+")
+# Lines above that are looked at for what a bracket may close.
+_ABOVE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """What a text leaves open, innermost last, and what it closes without having opened it; places in the text."""
+
+    open: tuple[int, ...]
+    closers: tuple[int, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    def same(self, text: str, other: _Scan, other_text: str) -> bool:
+        return [text[at] for at in (*self.open, *self.closers)] == [
+            other_text[at] for at in (*other.open, *other.closers)
+        ]
+
+
+def cover(text: str, around: Around) -> str | Edit | Reason:
+    window = around.window
+    lead, rest = window.lead, window.rest
+    run = _RUN.match(rest)
+    if run is None:
+        return text if rest.strip() else _without_surplus(text, around)
+    base, whole = lead + rest, lead + text + rest
+    wanted = scan(base)
+    if scan(whole).same(whole, wanted, base):
+        return text
+    for count in range(1, run.end() + 1):
+        line = lead + text + rest[count:]
+        found = scan(line)
+        if found.same(line, wanted, base):
+            own = [end - len(lead) for begin, end in found.pairs if begin < len(lead) <= end < len(lead + text)]
+            return _taking(text, own, count)
+    return text
+
+
+def _taking(text: str, own: list[int], count: int) -> str | Edit | Reason:
+    """`text` in place of `count` closers, which it has at `own`; up to them if its line ends with them."""
+    if not own:
+        return text
+    end = text.find("\n", max(own))
+    first = text if end < 0 else text[:end]
+    if first[max(own) + 1 :].strip() or not _RUN.fullmatch(text, min(own), max(own) + 1):
+        return Edit(first, after=count)
+    left = text[: min(own)]
+    return left if left.strip() else Reason.DUPLICATE_OF_SUFFIX
+
+
+def closes_too_much(text: str, around: Around) -> bool:
+    """Whether the line, with `text` in it, closes more than it did without."""
+    lead, rest = around.window.lead, around.window.rest
+    return len(scan(lead + text + rest).closers) > len(scan(lead + rest).closers)
+
+
+def scan(text: str) -> _Scan:
+    """Brackets in quotes do not count. A quote that its line does not close is none, but for those of several lines."""
+    opened: list[int] = []
+    closers: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    quote, quote_at = "", 0
+    for match in _MARKS.finditer(text):
+        mark, at = match[0], match.start()
+        if mark == "\n":
+            quote = quote if quote in ('"""', "'''", "`") else ""
+        elif mark in PAIRS:
+            if not quote and opened and text[opened[-1]] == PAIRS[mark]:
+                pairs.append((opened.pop(), at))
+            elif not quote:
+                closers.append(at)
+        elif mark in "([{":
+            if not quote:
+                opened.append(at)
+        elif quote:
+            if mark.startswith(quote) and text[at - 1 : at] != "\\":
+                pairs.append((quote_at, at + len(quote) - 1))
+                quote = ""
+        elif not apostrophe(text, at):
+            quote, quote_at = mark, at
+    return _Scan((*opened, *((quote_at,) if quote else ())), tuple(closers), tuple(pairs))
+
+
+def _without_surplus(text: str, around: Around) -> str | Reason:
+    """Without what follows from the first `)` or `]` on that closes nothing."""
+    window = around.window
+    if not any(closer in text for closer in ")]"):
+        return text
+    line = window.lead + text
+    if not any(line[at] in ")]" and at >= len(window.lead) for at in scan(line).closers):
+        return text
+    above = window.prefix[: len(window.prefix) - len(window.lead)].split("\n")[-_ABOVE:]
+    code = "\n".join(bare(each, around.language_id) for each in above) + window.lead
+    for at in scan(code + text).closers:
+        if at >= len(code) and text[at - len(code)] in ")]":
+            left = text[: at - len(code)]
+            return left if left.strip() else Reason.EMPTY
+    return text
