@@ -29,8 +29,13 @@ _CALLED, _BEING_TYPED, _SAME_LINE, _NEAREST, _FARTHER = 1.0, 0.95, 0.95, 0.9, 0.
 _NAMED_BY_IT = 0.6  # a type in the header of what is used
 _AFTER, _ELSEWHERE, _AGAIN, _ONLY_IMPORTED = 0.85, 0.5, 0.4, 0.3
 
+# Stands for the name being typed in a statement.
+_HOLE = "midfill_hole"
+_HOLE_NEAR = 1500  # code points before the cursor where that statement may have begun
+
 _CHAIN = re.compile(r"[^\W\d][\w$]*+(?:(?:\.|::|->)[^\W\d][\w$]*+)*+")
 _SEPARATOR = re.compile(r"::|->")
+_TYPED = re.compile(r"(?<!\w)\w*+\Z")
 _LAST = re.compile(r"(?<![\w$.:])[\w$.:]++\Z")
 
 
@@ -60,7 +65,7 @@ class Imports:
         if language is None:
             return ()
         walk = _Walk(look, language, self._files)
-        imports = self._imports(look, language)
+        imports = [*_being_written(look, language), *self._imports(look, language)]
         imports += language.unnamed(walk.path, list(walk.used.names))
         ranked = sorted(((_worth(each, walk.used, look), each) for each in dict.fromkeys(imports)), key=_by_worth)
         found: dict[tuple[str, tuple[int, int]], Snippet] = {}
@@ -140,6 +145,17 @@ def _used(look: Look, language: Language) -> _Used:
     return _Used(names, owner, typed)
 
 
+def _being_written(look: Look, language: Language) -> list[Import]:
+    """The module from which the cursor's own statement imports, under the name `_HOLE`: all that it has may follow."""
+    typed = _TYPED.search(look.before[-_LONGEST:])
+    lead = look.before[-_HOLE_NEAR - _LONGEST :].removesuffix(typed[0] if typed else "")
+    for after in (look.after.partition("\n")[0], look.after[:400]):
+        for found in Code(lead + _HOLE + after, language).imports:
+            if found.member == _HOLE:
+                return [Import(found.module, "", _HOLE)]
+    return []
+
+
 def _called(before: str) -> str:
     """The dotted name before the last bracket that is not closed."""
     depth = 0
@@ -158,6 +174,8 @@ def _worth(found: Import, used: _Used, look: Look) -> float:
     """How much the name of an import counts here; 0 for what is looked at only if something of it is used."""
     if found.member == ALL:
         return _NEAREST
+    if found.name == _HOLE:
+        return _BEING_TYPED
     uses = used.names.get(found.name.partition(".")[0])
     if uses:
         return max(score for _, score in uses)
@@ -202,7 +220,7 @@ class _Walk:
         if target.member == ALL:
             return {name: max(score for _, score in uses) for name, uses in self.used.names.items()}
         scores: dict[str, float] = {}
-        if self.used.owner == found.name:
+        if found.name in (self.used.owner, _HOLE):
             codes = filter(None, map(self.view.code, target.paths))
             names = [name for code in codes for name in code.index if self._fits(name)]
             scores = dict.fromkeys(names[:_MOST_OF_ALL], _BEING_TYPED)
@@ -233,7 +251,7 @@ class _Walk:
             if code is None:
                 continue
             here = left & code.index.keys()
-            for name in sorted(here):
+            for name in sorted(here, key=code.place):
                 definition = None if self._late() else code.define(name)
                 if definition is not None:
                     yield path, definition

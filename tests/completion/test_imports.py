@@ -124,7 +124,7 @@ def test_python_imports_lead_to(project: Project, path: str, text: str, shown: s
         "import pkg.shapes\n⟦|⟧",  # nothing of it is used
         '"""\nfrom pkg.shapes import LIMIT\n"""\nLIMIT⟦|⟧',
         "# from pkg.shapes import LIMIT\nLIMIT⟦|⟧",
-        "from pkg.shapes import LIMIT⟦|⟧",  # the line being typed
+        "from pkg.shapes import LIMIT, ⟦|⟧nothing",  # the line being typed
         "⟦|⟧",
     ],
 )
@@ -243,3 +243,20 @@ def test_imports_above_the_window_and_far_from_the_top_are_found(project: Projec
     assert project.texts("main.py", f"from pkg.shapes import LIMIT\n{filler}LIMIT⟦|⟧", window=500)
     assert project.texts("main.py", f"{filler}from pkg.shapes import LIMIT\nLIMIT⟦|⟧", window=500)
     assert not project.texts("main.py", f"{filler}from pkg.shapes import LIMIT\n{filler}LIMIT⟦|⟧", window=500)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "shown"),
+    [
+        ("main.py", "from m import ⟦|⟧\n\nx = 1\n", "def load(): ...\ndef lose(): ...\nWAYS = 1\n"),
+        ("main.py", "from m import lo⟦|⟧", "def load(): ...\ndef lose(): ...\n"),
+        ("main.py", "from m import (\n    none,\n    los⟦|⟧\n)\n", "def lose(): ...\n"),
+        ("main.py", "from n import ⟦|⟧", ""),
+        ("main.py", "text = 'from m import '⟦|⟧", ""),
+        ("main.ts", 'import { ⟦|⟧ } from "./m";\nf(1);\n', "export function go() {\n"),
+        ("main.ts", 'import {\n  ⟦|⟧\n} from "./m";\n', "export function go() {\n"),
+    ],
+)
+def test_in_an_import_all_that_may_be_imported_is_shown(project: Project, path: str, text: str, shown: str) -> None:
+    project.write({"m.py": "def load(): ...\ndef lose(): ...\nWAYS = 1\n", "m.ts": "export function go() {\n}\n"})
+    assert "".join(project.texts(path, text).values()) == shown

@@ -405,3 +405,15 @@ def test_c_includes_by_path(project: Project) -> None:
         "src/near.h": "int near(void);\n",
         "src/sub/far.h": "int far(void);\n",
     }
+
+
+def test_a_file_that_is_another_ones_and_a_folder_as_a_module(project: Project) -> None:
+    project.write(
+        {
+            "index.js": "module.exports = require('./lib/tool');\n",
+            "lib/tool.js": "exports.make = function (a) {\n  return a;\n};\n",
+        }
+    )
+    shown = {"lib/tool.js": "exports.make = function (a) {\n"}
+    assert project.texts("test/a.js", "var tool = require('../')\ntool.make(⟦|⟧") == shown
+    assert project.texts("test/a.js", "var tool = require('..')\ntool.make(⟦|⟧") == shown

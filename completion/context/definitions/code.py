@@ -142,6 +142,10 @@ class Code:
     def imports(self) -> tuple[Import, ...]:
         return tuple(self.language.imports(self))
 
+    def place(self, name: str) -> int:
+        """Where what the index has under `name` begins."""
+        return self.index[name][0].at
+
     def line_of(self, offset: int) -> int:
         return bisect_right(self.starts, offset) - 1
 

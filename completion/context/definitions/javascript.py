@@ -31,7 +31,8 @@ from completion.context.definitions.code import (
 _NOISE = re.compile(f"{TO_LINE_END}|{BLOCK_COMMENT}|{DOUBLE}|{SINGLE}|{BACKTICK}")
 _STATEMENT = re.compile(
     r"^[ \t]*+(?:(import|export)\b([^'\";()=]*+)(?:[\"']([^\"'\n]*+)[\"'])?"
-    r"|(?:const|let|var)[ \t]++(\{[^{}]*+\}|[\w$]++)[ \t]*+=[ \t]*+require\([\"']([^\"'\n]*+)[\"'])",
+    r"|(?:(?:const|let|var)[ \t]++(\{[^{}]*+\}|[\w$]++)|(?:module\.)?+exports)"
+    r"[ \t]*+=[ \t]*+require\([\"']([^\"'\n]*+)[\"'])",
     re.MULTILINE,
 )
 _NAMED = re.compile(r"(?:type\s+)?([\w$]+)(?:\s*(?:\bas\b|:)\s*([\w$]+))?")
@@ -54,9 +55,11 @@ _HOME = ("@/", "~/")  # by custom the folder src
 
 def _imports(code: Code) -> Iterator[Import]:
     for found in _STATEMENT.finditer(code.bare):
-        if found[4] is not None:
+        if found[5] is not None:
             module = code.text[found.start(5) : found.end(5)]
-            if found[4].startswith("{"):
+            if found[4] is None:
+                yield Import(module, ALL, "")
+            elif found[4].startswith("{"):
                 yield from _listed(module, found[4].strip("{}"))
             else:
                 yield Import(module, "", found[4])
@@ -155,7 +158,7 @@ def _files(place: str) -> Iterator[str]:
     if place.endswith(_ENDS):
         yield place
     yield from (place + end for end in _ENDS)
-    yield from (f"{place}/index{end}" for end in _ENDS)
+    yield from (f"{place}/index{end}".lstrip("/") for end in _ENDS)
 
 
 def _index(code: Code) -> Index:
