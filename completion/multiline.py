@@ -1,13 +1,48 @@
-"""One line or a block? Must not know the model."""
+"""One line, one statement or a block? Must not know the model.
+
+By the syntax around the cursor where it is known, else by what follows on the line.
+"""
 
 from __future__ import annotations
+
+import enum
+
+from completion import syntax
+from completion.lines import bare
+from completion.syntax import Place
+from completion.types import Window
 
 # What may follow the cursor on its line where a block can still be meant: closers, quotes and punctuation.
 _CLOSING = frozenset(")]}>\"'`:;,{ \t")
 
+# Code points. About 8,000 lines: whoever opens such a file waits for other things, and it is seldom written by hand.
+LARGEST = 320_000
 
-def wants_block(mode: str, rest: str) -> bool:
-    """`mode` is the setting `multiline`, `rest` the cursor's line from the cursor on."""
-    if mode == "auto":
-        return all(character in _CLOSING for character in rest)
-    return mode == "always"
+_ONE_LINE = frozenset({Place.COMMENT, Place.STRING, Place.DECORATOR})
+_STATEMENT = frozenset({Place.ITEMS, Place.BETWEEN})
+
+
+class Extent(enum.Enum):
+    """How much an answer may hold."""
+
+    LINE = "line"
+    STATEMENT = "statement"  # the lines up to the end of the cursor's statement
+    BLOCK = "block"
+
+
+def extent(mode: str, window: Window, language_id: str, length: int) -> Extent:
+    """`mode` is the setting `multiline`, `length` that of the document, in code points."""
+    if mode != "auto":
+        return Extent.BLOCK if mode == "always" else Extent.LINE
+    if not all(character in _CLOSING for character in window.rest):
+        return Extent.LINE
+    place = syntax.place(window, language_id) if length <= LARGEST else None
+    if place in _ONE_LINE or (place is Place.TEXT and window.rest.strip()):
+        return Extent.LINE
+    if place is None and _in_comment(window.lead, language_id):
+        return Extent.LINE
+    return Extent.STATEMENT if place in _STATEMENT and window.lead.strip() else Extent.BLOCK
+
+
+def _in_comment(lead: str, language_id: str) -> bool:
+    return lead.strip() != "" and bare(lead, language_id) == ""

@@ -10,7 +10,7 @@ from backends.base import Capabilities, ChatPrompt, File, InfillPrompt, Observer
 from completion.clock import Clock
 from completion.context import Gatherer
 from completion.context.window import Windows
-from completion.multiline import wants_block
+from completion.multiline import Extent, extent
 from completion.privacy import Ignored, Redactor, StandIn, put_back
 from completion.privacy.outgoing import around, outgoing
 from completion.prompt import Built, Material, build
@@ -35,7 +35,7 @@ class Plan:
     hole: tuple[int, int]
     window: Window
     extra: tuple[File, ...]
-    block: bool
+    extent: Extent
     max_tokens: int
     capabilities: Capabilities
     language_id: str
@@ -72,7 +72,7 @@ class Planner:
             replaced(context)[0],
             window,
             choice.files,
-            wants_block(settings.multiline, window.rest),
+            extent(settings.multiline, window, context.document.language_id, len(context.document.text)),
             max_tokens,
             capabilities,
             context.document.language_id,
@@ -95,7 +95,7 @@ class Planner:
             path=context.document.path,
             repo=context.repo,
             extra=plan.extra,
-            block=plan.block,
+            block=plan.extent is Extent.BLOCK,
         )
         stand_ins: tuple[StandIn, ...] = ()
         if self._redacts(plan.capabilities):

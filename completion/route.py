@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from backends.base import Backend, BackendError, BackendRequest, ErrorKind, Finish, Shape, Usage
 from completion import postprocess
 from completion.cells import cell_mark
+from completion.multiline import Extent
 from completion.plan import Plan, Planner, shape_of, shown
 from completion.prompt import Built
 from completion.prompt.families import UNMISTAKABLE
@@ -124,7 +125,8 @@ class Route:
             _watched(self.backend.stream(request), trace),
             terminators=built.terminators,
             mends=built.mends,
-            block=plan.block,
+            block=plan.extent is not Extent.LINE,
+            statement=plan.window.rest if plan.extent is Extent.STATEMENT else None,
             max_lines=asked.settings.max_lines,
             next_line=next((line for line in plan.window.suffix.split("\n")[1:] if line.strip()), ""),
             lead=plan.window.lead,
@@ -163,7 +165,7 @@ def _request(built: Built, plan: Plan, asked: Asked) -> BackendRequest:
         asked.settings.temperature,
         built.stops,
         explicit=asked.context.trigger is Trigger.INVOKED,
-        first_line=not plan.block,
+        first_line=plan.extent is Extent.LINE,
     )
 
 

@@ -19,6 +19,7 @@ from completion.chat_reply import PROSE, DropEcho, Reply, TakeCode
 from completion.endings import BlankLines, Budget, Repetition
 from completion.postprocess.length import LONGEST, longest_line
 from completion.scope import Scope
+from completion.statement import OneStatement
 
 Stream = AsyncGenerator[Delta, None]
 
@@ -51,13 +52,15 @@ def stop_early(
     cells: CellMark | None = None,
     over: Callable[[], bool] | None = None,
     ended: Callable[[str], object] | None = None,
+    statement: str | None = None,
 ) -> Stream:
     """All of the steps, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
 
     `mends` maps harmless forms of special tokens to the tokens; `next_line` follows the hole, `lead` stands before it;
     `reply` says how to read the answer of a model that chats, `reply.marker` being empty if no hole was marked; `cells`
     begins the next cell where the document has such; `over` tells whether the time for more than one line is over;
-    `ended` is given the name of the step that ended the answer.
+    `ended` is given the name of the step that ended the answer; `statement` is what follows on the cursor's line where
+    one statement is wanted.
     """
     chat = (
         (TakeCode(prose=reply.prose), Replace({reply.marker: ""} if reply.marker else {}), DropEcho(reply.prefix))
@@ -75,6 +78,7 @@ def stop_early(
         UntilLine(next_line, lead),
         Repetition(),
         *((Budget(over),) if over and block else ()),
+        *((OneStatement(lead, statement, language_id),) if statement is not None else ()),
         *_lengths(block, max_lines, lead, None if reply or language_id in PROSE else Scope(lead, language_id)),
     )
     return through(stream, steps, ended)

@@ -28,7 +28,7 @@ async def test_an_answer_that_is_another_cell_is_none() -> None:
 
 
 async def test_a_mark_that_the_user_began_is_completed() -> None:
-    assert await shown("%% Plot\nplot(a)\n# %%\nb\n", "# %%\na = 1\n# ⟦|⟧\n") == "%% Plot\nplot(a)"
+    assert await shown("%% Plot\nplot(a)\n# %%\nb\n", "# %%\na = 1\n# ⟦|⟧\n") == "%% Plot"
     assert await shown(" Plot\n", "# %%\na = 1\n# %%⟦|⟧\n") == " Plot"
 
 

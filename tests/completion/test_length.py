@@ -45,7 +45,7 @@ async def test_how_long_an_answer_may_be(language: str, answer: str, expected: s
 
 async def test_the_backend_is_stopped() -> None:
     got: list[str] = []
-    desk = Desk(["(["] * 40_000)
+    desk = Desk([f"([{number}, " for number in range(40_000)])
     assert reason(await desk.ask("x = ⟦|⟧\n", on_text=got.append)) is Reason.TOO_LONG
     assert len("".join(got)) == LONGEST_LINE + 1
     # The silence is kept, too: nobody asks again for the same.
