@@ -16,6 +16,7 @@ from typing import Any
 
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _STRING = re.compile(r'"((?:[^"\\\r\n]++|\\[^\r\n])*+)"')
+_ITEM = re.compile(rf"[ \t\r\n]*+{_STRING.pattern}[ \t\r\n]*+(,)?")
 _SCALAR = re.compile(r'[^\s"{}\[\]:,]+')
 # All up to the next bracket outside of strings: what is passed over is passed over at the speed of C.
 _NO_BRACKET = re.compile(r'(?:[^\[\]{}"]++|"(?:[^"\\\r\n]++|\\[^\r\n])*+"?)*+')
@@ -172,7 +173,7 @@ class _Reader:
                 kind = self._string().shown
             elif key == "source":
                 listed = self.peek() == "["
-                pieces = tuple([self._string() for _ in self._elements()]) if listed else (self._string(),)
+                pieces = self._strings() if listed else (self._string(),)
             elif key == "metadata" and self.peek() == "{":
                 language_id = self._language() or language_id
             else:
@@ -224,6 +225,18 @@ class _Reader:
             raise _BrokenError
         self._at = found.end()
         return Piece(found.start(1), found.end(1), found[1], decoded(found[1]))
+
+    def _strings(self) -> tuple[Piece, ...]:
+        """A list of strings: the lines of a source, of which there are many."""
+        self._take("[")
+        found: list[Piece] = []
+        item = _ITEM.match(self._text, self._at)
+        while item is not None:
+            found.append(Piece(item.start(1), item.end(1), item[1], decoded(item[1])))
+            self._at = item.end()
+            item = _ITEM.match(self._text, self._at) if item[2] else None
+        self._take("]")
+        return tuple(found)
 
     def _value(self) -> Any:
         self.peek()
