@@ -36,13 +36,15 @@ def extent(mode: str, window: Window, language_id: str, length: int) -> Extent:
         return Extent.BLOCK if mode == "always" else Extent.LINE
     if not all(character in _CLOSING for character in window.rest):
         return Extent.LINE
+    if not window.lead.strip():
+        return Extent.BLOCK  # wherever it is: so nothing is parsed
     place = syntax.place(window, language_id) if length <= LARGEST else None
     if place in _ONE_LINE or (place is Place.TEXT and window.rest.strip()):
         return Extent.LINE
     if place is None and _in_comment(window.lead, language_id):
         return Extent.LINE
-    return Extent.STATEMENT if place in _STATEMENT and window.lead.strip() else Extent.BLOCK
+    return Extent.STATEMENT if place in _STATEMENT else Extent.BLOCK
 
 
 def _in_comment(lead: str, language_id: str) -> bool:
-    return lead.strip() != "" and bare(lead, language_id) == ""
+    return bare(lead, language_id) == ""
