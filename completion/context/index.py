@@ -5,7 +5,7 @@ A passage is a leaf of a document's lines. An edit replaces one leaf, so one is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from math import log
@@ -14,9 +14,12 @@ from completion.context.leaves import Leaf, leaves
 from completion.context.words import terms
 from completion.types import DocumentSnapshot, Text
 
-# Entries of the index that a ranking walks through at most, rarest terms first: about 3 ms. What is left out then is
+# Entries of the index that a ranking walks through at most, heaviest terms first: about 1 ms. What is left out then is
 # in so many passages that it tells little.
-_WALKED = 30_000
+_WALKED = 15_000
+
+# So many times the passages that are wanted are looked at for what their documents are worth.
+_MORE = 4
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class Index:
         self._leaves: dict[int, tuple[str, Leaf, set[str]]] = {}  # by slot: document, lines, terms
         self._found: dict[str, list[int]] = {}  # slots by term
         self._next = 0
+        self._free: list[int] = []  # slots below `_next` that hold nothing
 
     def __len__(self) -> int:
         """Passages."""
@@ -62,6 +66,8 @@ class Index:
                 continue
             if gone:  # most of its terms are those of the leaf it replaces
                 slot = known.slots.pop(gone.pop())
+            elif self._free:
+                slot = self._free.pop()
             else:
                 slot, self._next = self._next, self._next + 1
             known.slots[id(leaf)] = slot
@@ -93,9 +99,14 @@ class Index:
             for term, weight in wanted.items()
         }
 
-    def rank(self, weights: Mapping[str, float], worth: Mapping[str, float], most: int) -> list[Passage]:
-        """The passages that speak most of what is wanted, best first; `worth` of a document counts, 0 if not there."""
-        scores: dict[int, float] = {}
+    def rank(
+        self, weights: Mapping[str, float], worth: Mapping[str, float], shown: Passage, most: int
+    ) -> list[Passage]:
+        """The passages that speak most of what is wanted, best first; `worth` of a document counts, 0 if not there.
+
+        Passages that hold a line of `shown` are left out: they are what is gone by, or the rest is too little.
+        """
+        scores = [0.0] * self._next
         walked = 0
         known = [term for term in weights if term in self._found]
         for term in sorted(known, key=weights.__getitem__, reverse=True):
@@ -104,10 +115,15 @@ class Index:
             if walked > _WALKED:
                 break
             for slot in slots:
-                scores[slot] = scores.get(slot, 0.0) + weight
+                scores[slot] += weight
+        for slot, first, end in self._order(shown.uri):
+            if first < shown.end and shown.first < end:
+                scores[slot] = 0.0
+        least = max(sorted(scores)[-most * _MORE :][:1], default=0.0)
         whole = {uri: worth[uri] for uri, known in self._documents.items() if known.text is not None and uri in worth}
-        rated = ((score * whole.get(self._leaves[slot][0], 0.0), -slot) for slot, score in scores.items())
-        best = nlargest(most, (pair for pair in rated if pair[0] > 0))
+        telling = [(score, slot) for slot, score in enumerate(scores) if score and score >= least]
+        rated = [(score * whole.get(self._leaves[slot][0], 0.0), -slot) for score, slot in telling]
+        best = nlargest(most, [pair for pair in rated if pair[0] > 0])
         return self._passages([-slot for _, slot in best])
 
     def leaves_of(self, uri: str) -> Sequence[Leaf]:
@@ -117,12 +133,18 @@ class Index:
     def _passages(self, slots: list[int]) -> list[Passage]:
         places: dict[int, Passage] = {}
         for uri in {self._leaves[slot][0] for slot in slots}:
-            first = 0
-            for slot in self._documents[uri].order:
-                end = first + len(self._leaves[slot][1])
+            for slot, first, end in self._order(uri):
                 places[slot] = Passage(uri, first, end)
-                first = end
         return [places[slot] for slot in slots]
+
+    def _order(self, uri: str) -> Iterator[tuple[int, int, int]]:
+        """The passages of a document from the top: slot, first line, one past the last."""
+        known = self._documents.get(uri)
+        first = 0
+        for slot in known.order if known and known.text is not None else ():
+            end = first + len(self._leaves[slot][1])
+            yield slot, first, end
+            first = end
 
     def _put(self, slot: int, uri: str, leaf: Leaf) -> None:
         new = terms("".join(leaf))
@@ -134,6 +156,7 @@ class Index:
 
     def _drop(self, slot: int) -> None:
         self._remove(slot, self._leaves.pop(slot)[2])
+        self._free.append(slot)
 
     def _remove(self, slot: int, gone: set[str]) -> None:
         for term in gone:

@@ -5,13 +5,14 @@ Must not know how they are ranked with other sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from completion.context.base import Look, Snippet
 from completion.context.index import Index, Passage
 from completion.context.leaves import lines_of, name_of, normal
 from completion.context.words import terms, terms_of, words
 from completion.lines import columns
+from completion.tokens import CHARACTERS_PER_TOKEN
 from completion.types import DocumentSnapshot
 
 # Lines of the text around the cursor that are gone by, the distance at which a line counts half, and what those behind
@@ -21,9 +22,11 @@ _BEFORE, _AFTER = 60, 20
 _HALF = 3
 _SUFFIX = 0.8
 
-# Passages that are looked into, lines around each that may belong, and lines that are shown of it.
+# Passages that are looked into at most, until windows are found for so many times the room; lines around each that may
+# belong, and lines that are shown of it.
 _PASSAGES = 16
-_MARGIN = 24
+_ENOUGH = 4
+_MARGIN = 20
 _SHORTEST, _LONGEST = 10, 60
 _BORDER = 8  # lines by which a window grows to begin or end where a block does
 
@@ -66,9 +69,11 @@ class Similar:
             return []
         worth = {uri: _worth(place, each, own) for place, (uri, each) in enumerate(documents.items())}
         found: list[Snippet] = []
-        for passage in self._index.rank(weights, worth, _PASSAGES):
+        rest = look.tokens * CHARACTERS_PER_TOKEN * _ENOUGH
+        for passage in self._index.rank(weights, worth, Passage(own.uri, *look.shown), _PASSAGES):
             found += self._windows(passage, documents[passage.uri], weights, total, worth[passage.uri], look)
-            if look.late():
+            rest -= len(found[-1].text) if found else 0
+            if rest <= 0 or look.late():
                 break
         return found
 
@@ -142,20 +147,22 @@ def best(lines: Sequence[str], weights: dict[str, float]) -> tuple[int, int] | N
     return _bordered(lines, first, end)
 
 
-def _gains(lines: Iterable[str], weights: dict[str, float]) -> list[float]:
+def _gains(lines: Sequence[str], weights: dict[str, float]) -> list[float]:
+    """What each line says that none above it says."""
     gains = []
+    gain = 0.0
     said: set[str] = set()
-    for line in lines:
-        gain = 0.0
-        for word in words(line):
-            if word not in said:
-                said.add(word)
-                for term in terms_of(word):
-                    if term in weights and (term == word or term not in said):
-                        said.add(term)
-                        gain += weights[term]
-        gains.append(gain)
-    return gains
+    for word in words("".join(lines)):
+        if word < "A":  # a line end
+            gains.append(gain)
+            gain = 0.0
+        elif word not in said:
+            said.add(word)
+            for term in terms_of(word):
+                if term in weights and (term == word or term not in said):
+                    said.add(term)
+                    gain += weights[term]
+    return gains if len(gains) == len(lines) else [*gains, gain]
 
 
 def _bordered(lines: Sequence[str], first: int, end: int) -> tuple[int, int]:

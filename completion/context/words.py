@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_WORD = re.compile(r"[^\W\d]\w{2,63}")
+_WORD = re.compile(r"\b[^\W\d]\w{2,63}")
+_WORD_OR_END = re.compile(r"\b[^\W\d]\w{2,63}|\n|\r\n?")
 # The words of `HTTPServer_name2`: capitals that no small letter follows, a capital and small letters, or others.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[^\W\d_A-Z]{2,}")
 
@@ -15,8 +16,8 @@ _known: dict[str, tuple[str, ...]] = {}
 
 
 def words(text: str) -> list[str]:
-    """The identifiers and keywords of `text` in order, of 3 to 64 characters."""
-    return _WORD.findall(text)
+    """The identifiers and keywords of `text` in order, of 3 to 64 characters, and its line ends."""
+    return _WORD_OR_END.findall(text)
 
 
 def terms_of(word: str) -> tuple[str, ...]:
