@@ -11,13 +11,22 @@ from completion.cache import Cache
 from completion.clock import Clock, SystemClock
 from completion.gate import Gate, SupersededError
 from completion.plan import Plan, Planner, misplaced, replaced
-from completion.privacy import Ignored
+from completion.privacy import Policy
 from completion.quiet import unwanted
 from completion.relay import Relay
 from completion.route import Asked, OnText, Route, finished
 from completion.settings import CompletionSettings, EngineSettings
 from completion.trace import RequestTrace, TraceLog
-from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, RawCompletion, Reason, Trigger
+from completion.types import (
+    Completion,
+    CompletionContext,
+    DocumentSnapshot,
+    NoSuggestion,
+    Outcome,
+    RawCompletion,
+    Reason,
+    Trigger,
+)
 from completion.warm import Warmer
 
 _GUESSED: Mapping[str, str] = MappingProxyType({})
@@ -52,15 +61,10 @@ class Engine:
         self._observer = observer or SilentObserver()
         self._gate = Gate(self._clock)
         self._cache = Cache(settings.completion.cache_entries)
-        self._ignored = Ignored(settings.privacy.ignore)
+        self._policy = Policy(settings, self._clock)
         self._warmer = Warmer()
         self._relay = Relay(settings.hedge_ms / 1000, self._clock, self._observer)
-        self._routes = [
-            Route(
-                backend, Planner(settings, families.get(backend.name, ""), self._observer, self._ignored, self._clock)
-            )
-            for backend in backends
-        ]
+        self._routes = [Route(backend, self._planner(backend, families)) for backend in backends]
 
     async def complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText | None = None) -> Outcome:
         """The suggestion for `context`, or why there is none.
@@ -83,7 +87,7 @@ class Engine:
         `guessed`: where the cursor is was not told. Does nothing for backends that evaluate elsewhere, or for money.
         """
         settings = self._settings.for_language(context.document.language_id)
-        routes = self._allowed()
+        routes = self._allowed(context.document)
         if self._gate.busy or self._refusal(context, settings, routes) is not None:
             return
         if not routes[0].backend.capabilities.remote:
@@ -95,6 +99,15 @@ class Engine:
         for route in self._routes:
             route.forget(uri)
 
+    def saved(self, uri: str) -> None:
+        """The document was saved: if it says which files are ignored, that holds from now on."""
+        self._policy.ignored.saved(uri)
+
+    def left_out(self, document: DocumentSnapshot) -> str:
+        """Why a document is not shown to the first backend, as the end of a sentence; nothing, if it may be."""
+        remote = bool(self._routes) and self._routes[0].backend.capabilities.remote
+        return self._policy.left_out(document, remote=remote)
+
     def clear_cache(self) -> None:
         self._cache.clear()
 
@@ -105,7 +118,7 @@ class Engine:
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText) -> Outcome:
         settings = self._settings.for_language(context.document.language_id)
-        routes = self._allowed()
+        routes = self._allowed(context.document)
         refusal = self._refusal(context, settings, routes)
         if refusal is not None:
             return refusal
@@ -131,8 +144,12 @@ class Engine:
         self._cache.store(_scope(answer.route, context), plan.window, answer.raw)
         return _outcome(answer.raw, answer.plan, context, trace)
 
-    def _allowed(self) -> list[Route]:
-        if self._settings.privacy.allow_remote:
+    def _planner(self, backend: Backend, families: Mapping[str, str]) -> Planner:
+        hidden = self._policy.hidden(remote=backend.capabilities.remote)
+        return Planner(self._settings, families.get(backend.name, ""), self._observer, hidden, self._clock)
+
+    def _allowed(self, document: DocumentSnapshot) -> list[Route]:
+        if self._settings.privacy.allow_remote and not self._policy.stays(document):
             return self._routes
         return [route for route in self._routes if not route.backend.capabilities.remote]
 
@@ -141,22 +158,23 @@ class Engine:
     ) -> NoSuggestion | None:
         if not settings.enabled:
             return NoSuggestion(Reason.DISABLED)
-        if self._ignored(context.document):
-            return NoSuggestion(Reason.IGNORED_FILE)
+        if why := self._policy.ignored.why(context.document):
+            return NoSuggestion(Reason.IGNORED_FILE, why)
         if misplaced(context):
             return NoSuggestion(Reason.STALE, "the chosen entry of the menu is not where the cursor is")
         if not self._routes:
             return NoSuggestion(Reason.NO_BACKEND, _NO_BACKEND)
         if not routes:
-            return NoSuggestion(Reason.NO_BACKEND, not_remote(self._routes[0].name, self._settings))
+            why = self._policy.stays(context.document)
+            return NoSuggestion(Reason.NO_BACKEND, not_remote(self._routes[0].name, self._settings, why))
         if context.trigger is Trigger.AUTOMATIC and _mid_word(context):
             return NoSuggestion(Reason.MID_WORD)
         return None
 
 
-def not_remote(name: str, settings: EngineSettings) -> str:
-    """Why a remote backend is not asked; a sentence."""
-    return _NOT_REMOTE.format(name=name, why=settings.no_remote)
+def not_remote(name: str, settings: EngineSettings, why: str = "") -> str:
+    """Why a remote backend is not asked, for a document that stays here because of `why`; a sentence."""
+    return _NOT_REMOTE.format(name=name, why=why if settings.privacy.allow_remote else settings.no_remote)
 
 
 def _outcome(

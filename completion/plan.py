@@ -9,14 +9,15 @@ from functools import partial
 from backends.base import Capabilities, ChatPrompt, File, InfillPrompt, Observer, Prompt, RawPrompt, Shape
 from completion.clock import Clock
 from completion.context import Gatherer
+from completion.context.choice import Choice
 from completion.context.window import Windows
 from completion.multiline import Extent, extent
-from completion.privacy import Ignored, Redactor, StandIn, put_back
+from completion.privacy import Redactor, StandIn, put_back
 from completion.privacy.outgoing import around, outgoing
 from completion.prompt import Built, Material, build
 from completion.prompt.families import Family, choose
 from completion.settings import CompletionSettings, EngineSettings
-from completion.types import CompletionContext, ContextPiece, Trigger, Window
+from completion.types import CompletionContext, ContextPiece, DocumentSnapshot, PlainText, Trigger, Window
 
 # Tokens kept free for what a template adds to the texts.
 _TEMPLATE = 32
@@ -50,7 +51,7 @@ class Planner:
         settings: EngineSettings,
         family: str,
         observer: Observer,
-        ignored: Ignored,
+        ignored: Callable[[DocumentSnapshot], bool],
         clock: Clock | None = None,
     ) -> None:
         self._settings = settings
@@ -60,11 +61,18 @@ class Planner:
         self._windows = Windows()
         self._redactor = Redactor()
         self._gatherer = Gatherer(settings.context.sources, ignored, clock)
+        self._ignored = ignored
+        self._quoted: tuple[Choice, object, list[DocumentSnapshot]] = (Choice(), None, [])
         self._scale = 1.0
 
     def plan(self, context: CompletionContext, settings: CompletionSettings, capabilities: Capabilities) -> Plan:
         prompt_tokens, max_tokens = self._budgets(settings, capabilities)
         choice = self._gatherer.gather(*self._wanted(context, prompt_tokens, capabilities))
+        # It may have been made a while ago.
+        if ignored := [each for each in self._quotes(choice, context) if self._ignored(each)]:
+            for document in ignored:
+                self._gatherer.forget(document.uri)
+            choice = self._gatherer.gather(*self._wanted(context, prompt_tokens, capabilities))
         # A larger window could show what was chosen of the same document.
         used = self._extra_tokens(prompt_tokens) if choice.own else choice.tokens
         window = self._cut(context, prompt_tokens, used)
@@ -113,6 +121,18 @@ class Planner:
     def forget(self, uri: str) -> None:
         self._windows.forget(uri)
         self._gatherer.forget(uri)
+
+    def _quotes(self, choice: Choice, context: CompletionContext) -> list[DocumentSnapshot]:
+        """The other documents of which something was chosen."""
+        if self._quoted[0] is not choice or self._quoted[1] is not context.others:
+            others, root = {each.uri: each for each in context.others}, context.document.root
+            documents = [
+                others.get(uri) or DocumentSnapshot(uri, "", 0, PlainText(""), path, root)
+                for uri, path in {each.uri: each.path for each in choice.snippets if each.uri}.items()
+                if uri != context.document.uri
+            ]
+            self._quoted = (choice, context.others, documents)
+        return self._quoted[2]
 
     def _wanted(
         self, context: CompletionContext, prompt_tokens: int, capabilities: Capabilities

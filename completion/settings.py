@@ -40,9 +40,11 @@ class ContextSettings:
 class PrivacySettings:
     """The `[privacy]` table."""
 
-    ignore: tuple[str, ...] = (".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*")
-    redact: bool = True  # well-known shapes of keys are blanked in prompts that leave the machine
+    ignore: tuple[str, ...] = ()  # patterns beside the built-in ones; `!` before a pattern keeps what it matches
+    ignore_files: tuple[str, ...] = (".gitignore", ".midfillignore", ".copilotignore", ".continueignore")
+    redact: bool = True  # stand-ins take the place of secrets in prompts that leave the machine
     allow_remote: bool = True  # False: only backends on this machine are used
+    local_only: tuple[str, ...] = ()  # patterns of what only backends on this machine may see
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class EngineSettings:
     privacy: PrivacySettings = PrivacySettings()
     languages: Mapping[str, CompletionSettings] = field(default_factory=lambda: MappingProxyType({}))
     no_remote: str = "privacy.allow_remote is false"  # why not, where `allow_remote` is false
+    local_folders: tuple[str, ...] = ()  # whole paths of those whose own project file says `allow_remote = false`
+    local_languages: tuple[str, ...] = ()  # ids of those with `[languages.<id>] allow_remote = false`
     hedge_ms: int = 0  # the next backend is asked, too, if the first has sent no text by then, ms; 0: never
 
     def for_language(self, language_id: str) -> CompletionSettings:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -106,6 +106,8 @@ def _build(read: Collected) -> Settings:
         context=_context(read.entries),
         privacy=_privacy(read),
         no_remote=read.doubts[0] if read.doubts else EngineSettings().no_remote,
+        local_folders=tuple(_local_folders(read.entries)),
+        local_languages=tuple(_local_languages(read.entries)),
         hedge_ms=_values(read.entries).get("hedge_ms", 0),
         languages=MappingProxyType(
             {
@@ -137,7 +139,9 @@ def _build(read: Collected) -> Settings:
 
 def _used(entry: Entry, privacy: PrivacySettings) -> Any:
     """What came of a value: several places may add to one setting, and `allow_remote` may be in doubt."""
-    return getattr(privacy, entry.path[1]) if entry.path[0] == "privacy" else entry.value
+    if entry.path[0] != "privacy" or (entry.project and entry.path[1] == "allow_remote"):
+        return entry.value
+    return getattr(privacy, entry.path[1])
 
 
 def _values(entries: Iterable[Entry], *table: str) -> dict[str, Any]:
@@ -158,7 +162,10 @@ def _completion(entries: Sequence[Entry], language: str = "") -> CompletionSetti
 
     def merged(taken: Sequence[Entry]) -> dict[str, Any]:
         values = _values(taken, "completion")
-        return values | _values(taken, "languages", language) if language else values
+        if language:
+            values |= _values(taken, "languages", language)
+            values.pop("allow_remote", None)  # a matter of privacy
+        return values
 
     values = merged(entries)
     own = merged([entry for entry in entries if not entry.project])
@@ -182,12 +189,33 @@ def _privacy(read: Collected) -> PrivacySettings:
     """A project's patterns are added to whatever the other places say; where these are in doubt, nothing is sent."""
     entries = [entry for entry in read.entries if entry.path[0] == "privacy"]
     settings = PrivacySettings(**_values([entry for entry in entries if not (entry.project or entry.added)], "privacy"))
-    added = [pattern for entry in entries if entry.project or entry.added for pattern in entry.value]
-    return PrivacySettings(
-        ignore=tuple(dict.fromkeys((*settings.ignore, *added))) if added else settings.ignore,
-        redact=settings.redact,
+
+    def with_added(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
+        added = [each for each in entries if each.path[1] == name and (each.project or each.added)]
+        return tuple(dict.fromkeys((*values, *(pattern for each in added for pattern in each.value))))
+
+    return replace(
+        settings,
+        ignore=with_added("ignore", settings.ignore),
         allow_remote=settings.allow_remote and not read.doubts,
+        local_only=with_added("local_only", settings.local_only),
     )
+
+
+def _local_folders(entries: Sequence[Entry]) -> Iterator[str]:
+    """Folders whose own project file says that their text stays on this machine."""
+    for entry in entries:
+        if entry.project and entry.path == ("privacy", "allow_remote"):
+            yield str(entry.folder)
+
+
+def _local_languages(entries: Sequence[Entry]) -> Iterator[str]:
+    """Languages whose text stays on this machine: where the user says so, or any project."""
+    said = [entry for entry in entries if entry.path[0] == "languages" and entry.path[-1] == "allow_remote"]
+    for language in sorted({entry.path[1] for entry in said}):
+        own = [entry.value for entry in said if entry.path[1] == language and not entry.project]
+        if not all(own[-1:]) or any(entry.project for entry in said if entry.path[1] == language):
+            yield language
 
 
 def _backends(read: Collected) -> dict[str, BackendSettings]:

@@ -219,9 +219,11 @@ CONTEXT: Mapping[str, Rule] = {
     "extra_share": Rule("float", "Part of `prompt_tokens` for other files", 0, 0.4),
 }
 PRIVACY: Mapping[str, Rule] = {
-    "ignore": Rule("strings", "Files never sent to a model, as patterns; a project file can only add to them"),
-    "redact": Rule("bool", "Well-known shapes of keys are blanked in prompts that leave this machine"),
+    "ignore": Rule("strings", "Files never sent to a model, as patterns, beside the built-in ones"),
+    "ignore_files": Rule("strings", "Names of files of such patterns, read as git reads its own"),
+    "redact": Rule("bool", "Stand-ins take the place of secrets in prompts that leave this machine"),
     "allow_remote": Rule("bool", "`false`: only models on this machine are used"),
+    "local_only": Rule("strings", "Files and folders, as patterns, that only models on this machine may see"),
 }
 BACKEND: Mapping[str, Rule] = {
     "kind": Rule("str", "What speaks to the model: `ffm`, `llama-cpp` or another installed kind. Required"),
@@ -276,20 +278,27 @@ GATEWAY: Mapping[str, Rule] = {
     "max_body_kb": Rule("int", "Largest body of a request, KiB", 1, 65536),
 }
 
+LANGUAGE: Mapping[str, Rule] = {**COMPLETION, "allow_remote": PRIVACY["allow_remote"]}
+
 Table = Mapping[str, Rule]
 TABLES: Mapping[str, Table] = {"completion": COMPLETION, "context": CONTEXT, "privacy": PRIVACY, "gateway": GATEWAY}
-NAMED: Mapping[str, Table] = {"backends": BACKEND, "languages": COMPLETION}  # tables whose names the user chooses
+NAMED: Mapping[str, Table] = {"backends": BACKEND, "languages": LANGUAGE}  # tables whose names the user chooses
 ROOT: Mapping[str, Rule] = {
     "backend": Rule("names", "The entry of `backends` that is used, or a list: the next one where one fails"),
     "hedge_ms": Rule("int", "The next of the list is asked, too, if no text came by then, ms; 0: never", 0, 60000),
 }
 
-IN_PROJECT = "a project file may hold only languages, completion, context and privacy.ignore"
+IN_PROJECT = (
+    "a project file may hold only languages, completion, context, privacy.ignore and privacy.allow_remote = false"
+)
 
 
 def in_project(path: tuple[str, ...]) -> bool:
     """Whether the untrusted `.midfill.toml` of a project may set this."""
-    return path[0] in ("completion", "context", "languages") or path == ("privacy", "ignore")
+    return path[0] in ("completion", "context", "languages") or path in (
+        ("privacy", "ignore"),
+        ("privacy", "allow_remote"),
+    )
 
 
 def shown(value: object) -> str:

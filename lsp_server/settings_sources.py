@@ -63,6 +63,7 @@ class Entry:
     source: str
     project: bool = False
     added: bool = False  # to what lower layers say, in place of replacing it
+    folder: Path | None = None  # that the file stands in
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +162,27 @@ def read_leaf(into: Collected, path: tuple[str, ...], rule: Rule, value: object,
     except Refused as refused:
         found = "" if rule.secret or str(refused) == USE_KEY_ENV else shown(value)
         allowed = str(refused) if found or str(refused) == USE_KEY_ENV else f"must be {refused}"
-        if path[0] == "privacy":
+        if path[0] == "privacy" or path[-1] == "allow_remote":
             _strict(into, path, value, place, (found, allowed + hint))
         else:
             into.problem(place, path, found, allowed + hint)
         return
+    if place.project and path[-1] == "allow_remote" and checked:
+        into.problem(place, path, "", IN_PROJECT)
+        return
+    if place.project and path == ("privacy", "ignore"):
+        checked = _only_added(into, path, checked, place)
     if rule.kind == "path" and checked:
         checked = _absolute(checked, place.folder)
-    into.entries.append(Entry(path, checked, place.source(path), place.project))
+    into.entries.append(Entry(path, checked, place.source(path), place.project, folder=place.folder))
+
+
+def _only_added(into: Collected, path: tuple[str, ...], patterns: tuple[str, ...], place: Place) -> tuple[str, ...]:
+    """The patterns without exceptions: a project cannot have shown what the user, or a built-in pattern, keeps."""
+    kept = tuple(pattern for pattern in patterns if not pattern.strip().startswith("!"))
+    if kept != patterns:
+        into.problem(place, path, "", "a project file cannot make exceptions (`!`)")
+    return kept
 
 
 def _strict(into: Collected, path: tuple[str, ...], value: object, place: Place, said: tuple[str, str]) -> None:
@@ -178,11 +192,15 @@ def _strict(into: Collected, path: tuple[str, ...], value: object, place: Place,
     if path[1] == "redact":
         into.entries.append(Entry(path, True, source, place.project))
         into.problem(place, path, found, allowed + "; taken as true")
-    elif path[1] == "ignore" and isinstance(value, str) and value and not _SEVERAL.search(value):
+    elif path[1] in ("ignore", "local_only") and isinstance(value, str) and _one_pattern(value, place):
         into.entries.append(Entry(path, (value,), source, place.project, added=True))
         into.problem(place, path, found, allowed + "; taken as one more pattern")
     else:
         into.problem(place, path, found, allowed, doubt=True)
+
+
+def _one_pattern(value: str, place: Place) -> bool:
+    return bool(value) and not _SEVERAL.search(value) and not (place.project and value.startswith("!"))
 
 
 _SEVERAL = re.compile(r"[\s,;\[\]\"'\x00-\x1f]")  # of a text that may be meant as a list of patterns

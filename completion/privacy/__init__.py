@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from completion.privacy.ignored import Ignored
+from completion.privacy.policy import Policy
 from completion.privacy.redactor import Redactor, put_back, redact
 from completion.privacy.stand_ins import StandIn
 
-__all__ = ["Ignored", "Redactor", "StandIn", "put_back", "redact"]
+__all__ = ["Ignored", "Policy", "Redactor", "StandIn", "put_back", "redact"]

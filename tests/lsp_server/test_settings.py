@@ -262,7 +262,6 @@ def test_a_wrong_value_leaves_the_lower_layers(tmp_path: Path) -> None:
         ('"a\\nb" = 3', "a\N{REPLACEMENT CHARACTER}b", "unknown"),
         ('context.sources = ["open_files", "moon"]', "context.sources", 'a list of "open_files"'),
         ("context.suffix_share = 0.51", "context.suffix_share", "a number from 0 to 0.5"),
-        ("privacy.ignore = '*.pem'", "privacy.ignore", "a list of texts"),
     ],
 )
 def test_wrong_names_and_shapes(tmp_path: Path, text: str, path: str, words: str) -> None:

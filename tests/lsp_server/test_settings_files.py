@@ -83,7 +83,7 @@ def test_a_project_only_adds_to_ignored_files(tmp_path: Path) -> None:
     project = '[privacy]\nignore = ["*.sql", ".env"]\n'
     settings, problems = read(tmp_path, "", project)
     assert problems == ()
-    assert settings.engine.privacy.ignore == (*PrivacySettings().ignore, "*.sql")
+    assert settings.engine.privacy.ignore == ("*.sql", ".env")
     settings, _ = read(tmp_path, '[privacy]\nignore = ["a"]', project, client={"privacy": {"ignore": ["b"]}})
     assert settings.engine.privacy.ignore == ("b", "*.sql", ".env")
 

@@ -92,6 +92,59 @@ def test_one_pattern_without_brackets_is_used_as_well(tmp_path: Path) -> None:
     assert settings.engine.privacy.ignore == ("a", "b")
 
 
+def test_a_project_makes_no_exceptions(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, WORK, '[privacy]\nignore = ["!.env", "*.c", " !x"]\n')
+    assert settings.engine.privacy.ignore == ("*.c",)
+    assert "cannot make exceptions" in only(problems).allowed
+    settings, _ = read(tmp_path, WORK, "[privacy]\nignore = '!.env'\n")
+    assert (settings.engine.privacy.ignore, settings.engine.privacy.allow_remote) == ((), False)
+    settings, problems = read(tmp_path, WORK + '[privacy]\nignore = ["!.env"]\n', "")
+    assert (settings.engine.privacy.ignore, problems) == (("!.env",), ())
+
+
+def test_a_project_keeps_its_own_files_on_this_machine(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, WORK, "[privacy]\nallow_remote = false\n")
+    assert problems == ()
+    assert settings.engine.privacy.allow_remote, "of others nothing is said"
+    assert settings.engine.local_folders == (str(tmp_path / "root"),)
+    assert settings.values["privacy.allow_remote"] == "false"
+    settings, problems = read(tmp_path, WORK, "[privacy]\nallow_remote = 'no'\n")
+    assert not settings.engine.privacy.allow_remote
+    assert "no remote service is used" in only(problems).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "project", "expected"),
+    [
+        ("[languages.c]\nallow_remote = false\n", "", ("c",)),
+        ("[languages.c]\nallow_remote = true\n", "", ()),
+        ("", "[languages.c]\nallow_remote = false\n", ("c",)),
+        ("[languages.c]\nallow_remote = true\n", "[languages.c]\nallow_remote = false\n", ("c",)),
+        ("[languages.c]\nallow_remote = false\n", "[languages.c]\nallow_remote = true\n", ("c",)),
+        ("[languages.c]\nenabled = false\n[languages.go]\nallow_remote = false\n", "", ("go",)),
+    ],
+)
+def test_languages_that_stay_on_this_machine(tmp_path: Path, text: str, project: str, expected: tuple[str]) -> None:
+    settings, problems = read(tmp_path, WORK + text, project)
+    assert settings.engine.local_languages == expected
+    assert settings.engine.privacy.allow_remote
+    assert bool(problems) == ("true" in project)
+
+
+def test_a_language_of_which_it_is_not_known(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, WORK + "[languages.c]\nallow_remote = 'no'\n")
+    assert not settings.engine.privacy.allow_remote
+    assert "languages.c.allow_remote is wrong" in settings.engine.no_remote
+    assert only(problems).path == "languages.c.allow_remote"
+
+
+def test_folders_that_stay_on_this_machine(tmp_path: Path) -> None:
+    settings, problems = read(tmp_path, WORK + "[privacy]\nlocal_only = ['clients/']\n")
+    assert (settings.engine.privacy.local_only, problems) == (("clients/",), ())
+    settings, problems = read(tmp_path, WORK + "[privacy]\nlocal_only = 3\n")
+    assert not settings.engine.privacy.allow_remote
+
+
 def test_a_wrong_redact_is_true(tmp_path: Path) -> None:
     settings, problems = read(tmp_path, "[privacy]\nredact = false\n", client={"privacy": {"redact": "maybe"}})
     assert settings.engine.privacy == PrivacySettings()
