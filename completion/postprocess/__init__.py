@@ -20,6 +20,7 @@ from completion.postprocess import (
     suffix_overlap,
     talk,
     trailing_space,
+    unit,
 )
 from completion.postprocess.base import Around as Around
 from completion.postprocess.base import Edit, Filter
@@ -31,6 +32,7 @@ BEGINNING: tuple[Filter, ...] = (
     line_ends.normalise,
     specials.cut,
     echo.drop,
+    unit.fit,
     indentation.once,
     leading_blank.drop,
 )
@@ -84,8 +86,8 @@ def finish(text: str, around: Around, typed: int = 0) -> Finished:
         if isinstance(result, Reason):
             return Finished("", reason=result, filters=tuple(acted))
         if isinstance(result, Edit):
-            before, after = max(before, result.before), max(after, result.after)
-            text = result.text
+            text, before, after = result.text, before + result.before, after + result.after
+            asked = _without(asked, result)
         else:
             text = result
     if before:  # what was typed stands behind the white space that is replaced
@@ -94,6 +96,13 @@ def finish(text: str, around: Around, typed: int = 0) -> Finished:
         text = text[typed:]
     text = line_ends.restore(text, around)
     return Finished(text, before, after, None if text else Reason.EMPTY, tuple(acted))
+
+
+def _without(around: Around, edit: Edit) -> Around:
+    """What stands beside the cursor once `edit` has taken the place of the nearest part of it."""
+    window = around.window
+    prefix = window.prefix[: len(window.prefix) - edit.before]
+    return replace(around, window=replace(window, prefix=prefix, suffix=window.suffix[edit.after :]))
 
 
 def name_of(apply: Filter) -> str:

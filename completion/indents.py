@@ -1,0 +1,48 @@
+"""How a document indents: tabs, or how many blanks. Must not know answers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+from completion.types import Window
+
+# Where nothing is indented yet. All others: as the answer has it.
+_GIVEN = {"go": "\t", "makefile": "\t", "yaml": "  ", "dockercompose": "  "}
+_WIDTHS = frozenset((1, 2, 3, 4, 8))
+_STEPS = 2  # that must agree before they count
+
+_INDENT = re.compile(r"^([ \t]*)\S", re.M)
+
+
+def unit(window: Window, language_id: str) -> str:
+    """What one step of indentation is made of, `\\t` or blanks; empty if it is not known.
+
+    A step is what a line is indented more than the line above. Lines that continue others may be aligned anyhow, so
+    that only a width that most of the steps have is one.
+    """
+    return _unit(window.prefix, window.suffix) or _GIVEN.get(language_id, "")
+
+
+@lru_cache(maxsize=8)
+def _unit(prefix: str, suffix: str) -> str:
+    tabs = prefix.count("\n\t") + suffix.count("\n\t")
+    blanks = prefix.count("\n ") + suffix.count("\n ")
+    if tabs or blanks:
+        if tabs > blanks:
+            return "\t"
+        if tabs == blanks:
+            return ""
+    widths: Counter[int] = Counter()
+    for text in (prefix, suffix):
+        above = 0
+        for match in _INDENT.finditer(text):
+            width = len(match[1])
+            if width > above:
+                widths[width - above] += 1
+            above = width
+    found = widths.most_common(1)
+    if not found or found[0][0] not in _WIDTHS or found[0][1] < _STEPS or found[0][1] * 2 <= widths.total():
+        return ""
+    return " " * found[0][0]

@@ -1,0 +1,85 @@
+"""The answer is indented as the document is: with tabs, or with as many blanks. What is aligned stays aligned.
+
+Only what is plain is changed: blanks where the document has tabs, the reverse, or steps of another width throughout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from completion.indents import unit
+from completion.lines import opens
+from completion.postprocess.base import Around
+
+_INDENT = re.compile(r"[ \t]*")
+_WIDTHS = (4, 2, 8, 3)
+
+
+def fit(text: str, around: Around) -> str:
+    lines = text.split("\n")
+    # What stands before the cursor indents the first line, unless the answer does.
+    begin = 0 if text[:1] in (" ", "\t") and not around.window.lead.strip() else 1
+    indents = [_INDENT.match(line)[0] for line in lines[begin:] if line.strip()]  # type: ignore[index]
+    if not any(indents) or _in_text(around.window.prefix):
+        return text
+    wanted = unit(around.window, around.language_id)
+    change = _change(wanted, indents, text, around) if wanted else None
+    if change is None:
+        return text
+    for number in range(begin, len(lines)):
+        if lines[number].strip():
+            indent = _INDENT.match(lines[number])[0]  # type: ignore[index]
+            lines[number] = change(indent) + lines[number][len(indent) :]
+    return "\n".join(lines)
+
+
+def _change(wanted: str, indents: list[str], text: str, around: Around) -> Callable[[str], str] | None:
+    tabs = any("\t" in indent for indent in indents)
+    blanks = any(indent.startswith(" ") for indent in indents)
+    if wanted == "\t":
+        # Blanks behind tabs align.
+        width = 0 if not blanks or tabs else _width([len(indent) for indent in indents], around.window.lead.count("\t"))
+        return (lambda indent: "\t" * (len(indent) // width) + " " * (len(indent) % width)) if width else None
+    if tabs:
+        return lambda indent: indent.replace("\t", wanted)
+    return _other_steps(len(wanted), text, around)
+
+
+def _width(lengths: list[int], depth: int) -> int:
+    """How many blanks of the answer are one tab. `depth`: tabs of the cursor's line, at which the answer begins."""
+    filled = [length for length in lengths if length]
+    fitting = {width: sum(length % width == 0 for length in filled) for width in _WIDTHS}
+    best = max(fitting.values())
+    if best * 2 <= len(filled):
+        return 0
+    candidates = [width for width in _WIDTHS if fitting[width] == best]
+    return min(candidates, key=lambda width: abs(min(filled) / width - max(1, depth)))
+
+
+def _other_steps(wanted: int, text: str, around: Around) -> Callable[[str], str] | None:
+    """Steps of another width than the document's: if all that blocks are indented by is of that width."""
+    lead = around.window.lead
+    if lead.strip():
+        lead = lead[: len(lead) - len(lead.lstrip())]
+    base = len(lead)
+    lines = [line for line in (lead + text.lstrip(" ") if text[:1] == " " else lead + text).split("\n") if line.strip()]
+    depths = [len(line) - len(line.lstrip()) for line in lines]
+    steps = set()
+    for above, depth, below in zip(lines, depths, depths[1:], strict=False):
+        if below > depth and not opens(above, around.language_id):
+            return None  # aligned
+        if below > depth and not above.rstrip().endswith(("(", "[", ",")):  # what goes on may be indented by two steps
+            steps.add(below - depth)
+    if len(steps) != 1 or "\t" in lead:
+        return None
+    step = steps.pop()
+    plain = step in _WIDTHS and step != wanted and all((depth - base) % step == 0 for depth in depths)
+    if not plain or min(depths) < base:
+        return None
+    return lambda indent: lead + " " * ((len(indent) - base) // step * wanted) if len(indent) > base else indent
+
+
+def _in_text(prefix: str) -> bool:
+    """Within a text of several lines white space is text."""
+    return prefix.count('"""') % 2 == 1 or prefix.count("'''") % 2 == 1 or prefix.count("`") % 2 == 1
