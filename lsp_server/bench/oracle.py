@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from lsp_server.bench.recording import Session
 from lsp_server.bench.typist import Stretch, states
 
-HITS = 0.85  # of words that are known
+HITS = 0.75  # of words that are known
 CHARACTERS = 4  # of code in a token, about
 _BEFORE, _BEHIND = 100, 40  # characters around the cursor by which a place is found again
 _GIVEN_AWAY = 3  # letters after which a word is known

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from lsp_server.bench.editor import Editor, EditorError, now, offset_of, units
 from lsp_server.bench.recording import Session
 from lsp_server.bench.typist import PAUSE_MS, REACTION_MS, Change, Stretch, taken, typed
+from lsp_server.uris import from_path
 
-_SCHEME = "file:///recorded"
+_PROJECT = "project"
 
 
 @dataclass(slots=True)
@@ -86,19 +89,30 @@ class Replay:
 
     async def type(self, sessions: Sequence[tuple[Session, Sequence[Stretch]]], *, stay_ms: float = 0) -> None:
         """`stay_ms`: before the files of a session are closed. Raises EditorError."""
-        for number, (session, stretches) in enumerate(sessions):
-            uris = {path: f"{_SCHEME}{number}/{path}" for path in session.files}
-            for path, text in session.files.items():
-                self._texts[uris[path]] = text
-                self._editor.open(uris[path], text)
-            self._due = now()
-            for stretch in stretches:
-                await self._go(uris[stretch.path], stretch.pauses_ms[0])
-                await self._stretch(stretch)
-            await self._pause(stay_ms)
-            self._dismiss()
-            for uri in uris.values():
-                self._editor.close(uri)
+        for session, stretches in sessions:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                await self._session(Path(folder) / _PROJECT, session, stretches, stay_ms)
+
+    async def _session(self, root: Path, session: Session, stretches: Sequence[Stretch], stay_ms: float) -> None:
+        """`root` becomes a project with the files of the session."""
+        for path, text in session.files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8", newline="")
+        project = {"uri": from_path(str(root)), "name": _PROJECT}
+        self._editor.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [project], "removed": []}})
+        uris = {path: from_path(str(root / path)) for path in session.files}
+        for path, text in session.files.items():
+            self._texts[uris[path]] = text
+            self._editor.open(uris[path], text)
+        self._due = now()
+        for stretch in stretches:
+            await self._go(uris[stretch.path], stretch.pauses_ms[0])
+            await self._stretch(stretch)
+        await self._pause(stay_ms)
+        self._dismiss()
+        for uri in uris.values():
+            self._editor.close(uri)
+        self._editor.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": [project]}})
 
     async def _go(self, uri: str, pause_ms: float) -> None:
         """To the next place, in the middle of the pause before its first key."""
@@ -238,7 +252,7 @@ class Replay:
 
 async def awake(editor: Editor) -> None:
     """Wait until a first request was answered: the model is loaded, the connection is made. Raises EditorError."""
-    uri = f"{_SCHEME}/first.py"
+    uri, text = "untitled:first", "def first():\n    return "
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def answered(request: int, items: list[dict[str, Any]] | None) -> None:
@@ -246,8 +260,8 @@ async def awake(editor: Editor) -> None:
             done.set_result(None)
 
     editor.answered = answered
-    editor.open(uri, "def first():\n    return ")
-    editor.ask(uri, "def first():\n    return ", 24, invoked=True)
+    editor.open(uri, text)
+    editor.ask(uri, text, len(text), invoked=True)
     try:
         await asyncio.wait_for(done, 180)
     except TimeoutError:

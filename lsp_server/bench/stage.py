@@ -15,6 +15,7 @@ from lsp_server.bench.alone import own_worker
 from lsp_server.bench.children import Child, LeftOutError
 from lsp_server.bench.counted import NOTHING_AHEAD
 from lsp_server.bench.editor import Editor, child_environment
+from lsp_server.bench.oracle import HITS
 from lsp_server.bench.replay import awake
 from lsp_server.bench.variants import Variant
 from lsp_server.settings import load
@@ -51,7 +52,7 @@ class Pace:
     latency_ms: float = 300.0
     spread: float = 0.25
     token_ms: float = 15.0
-    hits: float = 0.85
+    hits: float = HITS
 
 
 Counts = Callable[[], Awaitable[Load]]

@@ -31,7 +31,7 @@ from lsp_server.bench.variants import Variant, known
 from lsp_server.commands._terminal import Terminal, note
 
 HELP = "characters saved, requests and waiting, with recorded edits typed into a real server"
-KEYS = 300
+KEYS = 600
 RUSH = "rush"
 RECORDING = Path(__file__).parent / "typing_sessions.json"
 _TITLES = {LOCAL: "the embedded model", FFM: "an FFM service on loopback"}

@@ -23,7 +23,7 @@ _KEY_MS = 150.0  # before keys that have no pause of their own
 # Before a key: drawn around the median, longer where a word or a line begins, where somebody may also stop to think.
 _MEDIAN_MS, _SPREAD, _LEAST_MS, _MOST_MS = 130.0, 0.4, 40.0, 600.0
 _WORD_TIMES, _LINE_TIMES = 1.5, 2.5
-_WORD_THINKS, _LINE_THINKS, _THOUGHT_MS = 0.08, 0.4, (700.0, 3000.0)
+_WORD_THINKS, _LINE_THINKS, _THOUGHT_MS = 0.15, 0.5, (700.0, 3000.0)
 _STEP = re.compile(r"\s*(?:\w+|[^\w\s]+)")  # what editors take with "accept word"
 
 
