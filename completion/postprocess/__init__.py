@@ -7,6 +7,7 @@ from dataclasses import replace
 from completion.postprocess import (
     blank,
     closers,
+    dedent,
     echo,
     finished,
     indentation,
@@ -44,6 +45,7 @@ PIPELINE: tuple[Filter, ...] = (
     talk.drop,
     repetition.cut,
     finished.drop,
+    dedent.fit,
     mid_line.meets,
     suffix_overlap.cut,
     closers.cover,

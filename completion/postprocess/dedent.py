@@ -1,0 +1,85 @@
+"""A line that closes or goes on with a block stands where that block began: editors indent the cursor's line deeper.
+
+The suggestion then takes the place of the white space before the cursor. Nothing is done where the block is not found.
+"""
+
+from __future__ import annotations
+
+import re
+
+from completion.indents import unit
+from completion.lines import columns, opens
+from completion.postprocess.base import Around, Edit
+
+# What a line begins with, and what the line it belongs to holds.
+_BELONGS = (
+    (
+        re.compile(r"(?:else|elif|elsif|elseif)\b"),
+        re.compile(r"(?:if|elif|elsif|elseif|unless|for|while|try|except|case|when)\b"),
+    ),
+    (
+        re.compile(r"(?:except|finally|catch|rescue|ensure)\b"),
+        re.compile(r"(?:try|begin|def|except|catch|rescue|else)\b|.*\bdo\b"),
+    ),
+    (re.compile(r"fi\b"), re.compile(r"(?:if|elif|else)\b")),
+    (re.compile(r"done\b"), re.compile(r"(?:for|while|until|select)\b|.*\bdo\Z")),
+    (re.compile(r"esac\b"), re.compile(r"case\b")),
+    (re.compile(r"\}"), re.compile(r".*\{(?:\s*\|[^|]*\|)?\s*\Z")),
+    (re.compile(r"\)"), re.compile(r".*\(\s*\Z")),
+    (re.compile(r"\]"), re.compile(r".*\[\s*\Z")),
+)
+_END = re.compile(r"end\b")
+_CLOSERS = re.compile(r"[})\]]")
+# Lines above that are looked at.
+_ABOVE = 200
+
+
+def fit(text: str, around: Around) -> str | Edit:
+    lead = around.window.lead
+    if not lead or lead.strip() or around.window.rest.strip() or text[:1].isspace():
+        return text
+    indent = _indent_of_block(text, around)
+    if indent is None:
+        indent = _indent_of_body(text, around)
+    if indent is None or columns(indent) >= columns(lead) or not lead.startswith(indent):
+        return text
+    return Edit(indent + text, before=len(lead))
+
+
+def _indent_of_block(text: str, around: Around) -> str | None:
+    """The indentation of the line above that the answer's first line belongs to."""
+    first = text.partition("\n")[0].strip()
+    language = around.language_id
+    belongs = next((opening for closing, opening in _BELONGS if closing.match(first)), None)
+    ends = _END.match(first) is not None
+    if belongs is None and not ends:
+        return None
+    limit = columns(around.window.lead) + 1
+    for line in reversed(_above(around)):
+        if not line.strip() or columns(line) >= limit:
+            continue
+        limit = columns(line)
+        code = line.strip().lstrip("} ")
+        if (ends and opens(line, language)) or (belongs and belongs.match(code)):
+            return line[: len(line) - len(line.lstrip())]
+        if limit == 0:
+            break
+    return None
+
+
+def _indent_of_body(text: str, around: Around) -> str | None:
+    """One step less than the answer's second line, if the first one opens the block that it begins."""
+    lead = around.window.lead
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2 or not opens(lines[0], around.language_id) or _CLOSERS.match(lines[1].strip()):
+        return None
+    step = unit(around.window, around.language_id)
+    body = lines[1][: len(lines[1]) - len(lines[1].lstrip())]
+    if not step or not body.endswith(step) or columns(body) > columns(lead):
+        return None
+    return body[: len(body) - len(step)]
+
+
+def _above(around: Around) -> list[str]:
+    window = around.window
+    return window.prefix[: len(window.prefix) - len(window.lead)].split("\n")[-_ABOVE:]
