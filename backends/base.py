@@ -164,6 +164,7 @@ class Capabilities:
     chats: bool = False  # whatever is asked, the answer may be worded as a chat model does: in fences, with the prefix
     context_tokens: int | None = None  # prompt and answer together; None: unknown
     remote: bool = True  # text leaves this machine
+    several: bool = False  # `BackendRequest.candidates` is heeded
     warms: bool = False  # takes requests with `max_tokens` 0, which cost nothing but time of this machine
 
 

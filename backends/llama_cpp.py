@@ -163,6 +163,7 @@ class LlamaCppBackend:
             extra_files=reply["extra_files"],
             context_tokens=reply["context_tokens"],
             remote=False,
+            several=True,
             warms=True,
         )
 

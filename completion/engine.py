@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -10,23 +10,15 @@ from backends.base import Backend, BackendError, ErrorKind, Observer, SilentObse
 from completion.cache import Cache
 from completion.clock import Clock, SystemClock
 from completion.gate import Gate, SupersededError
-from completion.plan import Plan, Planner, misplaced, replaced
+from completion.learning import Learned
+from completion.pilot import Pilot, Question
+from completion.plan import Planner, misplaced, replaced
 from completion.privacy import Policy
-from completion.quiet import unwanted
 from completion.relay import Relay
-from completion.route import Asked, OnText, Route, finished
+from completion.route import OnText, Route
 from completion.settings import CompletionSettings, EngineSettings
 from completion.trace import RequestTrace, TraceLog
-from completion.types import (
-    Completion,
-    CompletionContext,
-    DocumentSnapshot,
-    NoSuggestion,
-    Outcome,
-    RawCompletion,
-    Reason,
-    Trigger,
-)
+from completion.types import CompletionContext, DocumentSnapshot, NoSuggestion, Outcome, Reason, Trigger
 from completion.warm import Warmer
 
 _GUESSED: Mapping[str, str] = MappingProxyType({})
@@ -54,6 +46,7 @@ class Engine:
         families: Mapping[str, str] = _GUESSED,
         clock: Clock | None = None,
         observer: Observer | None = None,
+        learned: Learned | None = None,
     ) -> None:
         self._settings = settings
         self._traces = traces
@@ -63,7 +56,8 @@ class Engine:
         self._cache = Cache(settings.completion.cache_entries)
         self._policy = Policy(settings, self._clock)
         self._warmer = Warmer()
-        self._relay = Relay(settings.hedge_ms / 1000, self._clock, self._observer)
+        relay = Relay(settings.hedge_ms / 1000, self._clock, self._observer)
+        self._pilot = Pilot(self._cache, relay, learned or Learned(), self._clock)
         self._routes = [Route(backend, self._planner(backend, families)) for backend in backends]
 
     async def complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText | None = None) -> Outcome:
@@ -88,14 +82,20 @@ class Engine:
         """
         settings = self._settings.for_language(context.document.language_id)
         routes = self._allowed(context.document)
-        if self._gate.busy or self._refusal(context, settings, routes) is not None:
+        if self._gate.busy or self._pilot.busy or self._refusal(context, settings, routes) is not None:
             return
+        routes[0].refresh(context, settings)
         if not routes[0].backend.capabilities.remote:
             self._warmer.start(partial(routes[0].warm, context, settings, guessed=guessed))
+
+    def edited(self, uri: str, now: Callable[[], DocumentSnapshot]) -> None:
+        """The document is as `now` gives it: what is on its way for it ends, unless what was typed agrees with it."""
+        self._pilot.edited(uri, now)
 
     def forget(self, uri: str) -> None:
         """The document was closed: its pending request ends as superseded."""
         self._gate.supersede(uri)
+        self._pilot.forget(uri)
         for route in self._routes:
             route.forget(uri)
 
@@ -115,6 +115,7 @@ class Engine:
         """End pending requests as superseded and wait until they are out. The backend stays open."""
         await self._warmer.aclose()
         await self._gate.aclose()
+        await self._pilot.aclose()
 
     async def _complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText) -> Outcome:
         settings = self._settings.for_language(context.document.language_id)
@@ -122,27 +123,8 @@ class Engine:
         refusal = self._refusal(context, settings, routes)
         if refusal is not None:
             return refusal
-        plan = routes[0].plan(context, settings)
-        for route in routes:
-            found = self._cache.lookup(_scope(route, context), plan.window)
-            if found is None:
-                continue
-            outcome = _outcome(found.raw, plan, context, trace, found.typed)
-            # All that was shown may be typed, though the answer itself goes on: then it is used up.
-            if isinstance(outcome, Completion) or not found.typed:
-                trace.cache, trace.backend = "typed-through" if found.typed else "hit", route.name
-                on_text(found.raw.text[found.typed :])
-                return outcome
-        if context.trigger is Trigger.AUTOMATIC:
-            reason = unwanted(context, plan.window)
-            if reason is not None:
-                return NoSuggestion(reason)
-            received = trace.received if context.received is None else context.received
-            await self._gate.quiet(received, settings.debounce_ms / 1000)
-        trace.debounced = trace.elapsed()
-        answer = await self._relay.ask(routes, Asked(context, settings, plan), trace, on_text)
-        self._cache.store(_scope(answer.route, context), plan.window, answer.raw)
-        return _outcome(answer.raw, answer.plan, context, trace)
+        question = Question(context, settings, routes, routes[0].plan(context, settings))
+        return await self._pilot.answer(question, trace, on_text)
 
     def _planner(self, backend: Backend, families: Mapping[str, str]) -> Planner:
         hidden = self._policy.hidden(remote=backend.capabilities.remote)
@@ -177,24 +159,8 @@ def not_remote(name: str, settings: EngineSettings, why: str = "") -> str:
     return _NOT_REMOTE.format(name=name, why=why if settings.privacy.allow_remote else settings.no_remote)
 
 
-def _outcome(
-    raw: RawCompletion, plan: Plan, context: CompletionContext, trace: RequestTrace, typed: int = 0
-) -> Outcome:
-    result = finished(raw, plan, typed)
-    trace.filters = (*raw.filters, *result.filters)
-    if result.reason is not None:
-        return NoSuggestion(result.reason)
-    begin, (start, end) = context.selected.text if context.selected else "", plan.hole
-    return Completion(begin + result.text, start - result.before, end + result.after, id=trace.id)
-
-
 def _nobody(text: str) -> None:
     pass
-
-
-def _scope(route: Route, context: CompletionContext) -> tuple[str, str, str]:
-    """What decides an answer beside the text. Settings of a language are fixed, so its id stands for them."""
-    return route.backend.fingerprint, context.document.uri, context.document.language_id
 
 
 def _mid_word(context: CompletionContext) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from backends.base import Backend, Observer
     from backends.settings import BackendSettings
     from completion.engine import Engine
+    from completion.learning import Learned
     from completion.trace import TraceLog
     from lsp_server.settings import Settings
 
@@ -57,11 +58,19 @@ def refusal(backend: Backend, settings: Settings) -> str:
     return not_remote(backend.name, settings.engine)
 
 
-def build_engine(settings: Settings, backends: Sequence[Backend], traces: TraceLog, observer: Observer) -> Engine:
+def build_engine(
+    settings: Settings,
+    backends: Sequence[Backend],
+    traces: TraceLog,
+    observer: Observer,
+    learned: Learned | None = None,
+) -> Engine:
     """An engine around `backends`; with none every request ends as `no-backend`."""
     from completion.engine import Engine
 
-    return Engine(backends, settings.engine, traces=traces, families=families(settings), observer=observer)
+    return Engine(
+        backends, settings.engine, traces=traces, families=families(settings), observer=observer, learned=learned
+    )
 
 
 def families(settings: Settings) -> dict[str, str]:

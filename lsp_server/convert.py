@@ -22,6 +22,7 @@ class Suggestion:
     range: types.Range
     id: str
     typed: str  # what stands between the start of the range and the cursor
+    others: tuple[Suggestion, ...] = ()  # to choose from, the likeliest first
 
     @property
     def command(self) -> types.Command:
@@ -48,7 +49,8 @@ def fitted(completion: Completion, offset: int, asked: Text, now: Lines, encodin
     if first != last or completion.start > offset or end > len(now):
         return None
     at = types.Range(types.Position(first, start_column), types.Position(last, end_column))
-    return Suggestion(completion.text, at, completion.id, before)
+    others = [fitted(other, offset, asked, now, encoding) for other in completion.others]
+    return Suggestion(completion.text, at, completion.id, before, tuple(filter(None, others)))
 
 
 def _typed(offset: int, asked: Text, now: Lines) -> str | None:
@@ -75,13 +77,17 @@ def inline_list(suggestion: Suggestion | None) -> dict[str, Any]:
     """
     if suggestion is None:
         return {"items": []}
+    return {"items": [_inline_item(each) for each in (suggestion, *suggestion.others)]}
+
+
+def _inline_item(suggestion: Suggestion) -> dict[str, Any]:
     start, end, command = suggestion.range.start, suggestion.range.end, suggestion.command
     place = {
         "start": {"line": start.line, "character": start.character},
         "end": {"line": end.line, "character": end.character},
     }
     accepted = {"title": command.title, "command": command.command, "arguments": command.arguments}
-    return {"items": [{"insertText": suggestion.text, "range": place, "command": accepted}]}
+    return {"insertText": suggestion.text, "range": place, "command": accepted}
 
 
 def completion_list(suggestion: Suggestion | None) -> types.CompletionList:

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from backends.base import BackendError
 from completion.clock import SystemClock
+from completion.learning import Learned, learned_file
 from completion.trace import TraceLog
 from completion.types import CompletionContext, NoSuggestion, Reason, Selected, Trigger
 from lsp_server import compose
 from lsp_server.convert import Suggestion, fitted
-from lsp_server.documents import Documents, Edit
+from lsp_server.documents import Document, Documents, Edit
 from lsp_server.settings import Problem, Settings, load
+from lsp_server.status import in_use
 from lsp_server.tally import Tally
 from lsp_server.uris import Root, to_path
 from lsp_server.view import View
@@ -43,6 +45,7 @@ T = TypeVar("T")
 _REPLACE_S = 1.0  # seconds between two changes of backends
 _PAUSE_S = 0.3  # without a key and without a request until a prompt is evaluated ahead
 _CLOSE_S = 2.0  # an engine or backend that takes longer to close is left behind
+MOST_CANDIDATES = 8  # an editor can go through that many
 OTHER_DOCUMENTS = 200  # open documents shown to the engine besides the current one
 
 
@@ -80,7 +83,7 @@ class Session:
         self.documents = Documents(client.capabilities.encoding)
         self.documents.set_roots(roots)
         self.enabled = True
-        self.tally = Tally()
+        self.tally = Tally(Learned(learned_file()))
         self._options = options
         self._setup: _Setup | None = None
         self._ready = asyncio.Event()  # requests wait for it
@@ -91,6 +94,7 @@ class Session:
         self._tasks: set[asyncio.Task[None]] = set()
         self._traces: TraceLog | None = None
         self._on_close = ExitStack()
+        self._on_close.callback(self.tally.learned.save)
 
     # Settings ---------------------------------------------------------------------------------------------------------
 
@@ -167,7 +171,7 @@ class Session:
             self.spawn(self._prepare(backends, settings))
 
     def _built(self, settings: Settings, backends: tuple[Backend, ...]) -> _Setup:
-        engine = compose.build_engine(settings, backends, self.traces, self.client)
+        engine = compose.build_engine(settings, backends, self.traces, self.client, self.tally.learned)
         return _Setup(settings, backends, engine, not all(each.capabilities.remote for each in backends))
 
     async def _prepare(self, backends: tuple[Backend, ...], settings: Settings) -> None:
@@ -271,6 +275,7 @@ class Session:
             others,
             asked.received,
             taken if gap == offset else "",
+            MOST_CANDIDATES,
         )
         return document.view(context)
 
@@ -290,7 +295,10 @@ class Session:
         suggestion = fitted(outcome, context.offset, asked, document.lines, encoding)
         if suggestion is None:
             return NoSuggestion(Reason.STALE), None
-        self.tally.offered(suggestion.id)
+        language = context.document.language_id
+        learns = self.settings is not None and self.settings.engine.for_language(language).learning
+        for each in (suggestion, *suggestion.others):
+            self.tally.offered(each.id, language if learns else "")
         return outcome, suggestion
 
     def warm_soon(self, uri: str, edit: Edit | None = None) -> None:
@@ -310,29 +318,30 @@ class Session:
         if isinstance(view, View):
             self._setup.engine.warm(view.context, guessed=guessed)
 
+    def edited(self, document: Document) -> None:
+        """What is on its way for a document may fit no longer. Of others than plain ones the engine knows a part."""
+        if self._setup is not None and type(document) is Document:
+            self._setup.engine.edited(document.uri, document.snapshot)
+
     def closed(self, uri: str) -> None:
-        self.documents.close(uri)
+        document = self.documents.close(uri)
+        self.forget(document.names if document else (uri,))
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Keep nothing more of documents that were asked by these URIs."""
         if self._setup is not None:
-            self._setup.engine.forget(uri)
+            for name in names:
+                self._setup.engine.forget(name)
 
     def clear_cache(self) -> None:
         if self._setup is not None:
             self._setup.engine.clear_cache()
 
     def status(self) -> dict[str, Any]:
-        """Counts and what is in use, as JSON. Holds no secret and no source text.
-
-        `backend`, `kind` and `model` are those of the first of `backends`, which are asked in this order.
-        """
-        settings = self.settings
-        backends = [_described(each, settings) for each in self.backends] if settings else []
-        chosen = settings.backends.get(settings.backend) if settings else None
+        """Counts and what is in use, as JSON. Holds no secret and no source text."""
         return {
             "enabled": self.enabled,
-            "backend": settings.backend if settings else "",
-            "kind": chosen.kind if chosen else "",
-            "model": backends[0]["model"] if backends else "",
-            "backends": backends,
+            **in_use(self.settings, self.backends),
             "documents": len(self.documents),
             "counts": dict(self.traces.counts),
             **self.tally.counts(),
@@ -373,12 +382,6 @@ class Session:
 def _backends_of(settings: Settings) -> object:
     """What the backends are built from."""
     return [(name, settings.backends[name]) for name in settings.order]
-
-
-def _described(backend: Backend, settings: Settings) -> dict[str, Any]:
-    kind = settings.backends[backend.name].kind
-    # `resting`: not asked for a while, because it failed
-    return {"name": backend.name, "kind": kind, "model": backend.model, "resting": getattr(backend, "open", False)}
 
 
 async def _close(engine: Engine, backends: Iterable[Backend] = ()) -> None:

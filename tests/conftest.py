@@ -27,4 +27,5 @@ def runtime_folder(runtime_folders: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     folder = runtime_folders / str(next(_numbers))
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     return folder / "midfill"

@@ -31,9 +31,11 @@ def register(server: Server) -> None:
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
         uri, version = params.text_document.uri, params.text_document.version
         edits = [edit_of(change) for change in params.content_changes]
-        if session.documents.change(uri, version, edits) is None:
+        document = session.documents.change(uri, version, edits)
+        if document is None:
             _tell_not_open()
         else:
+            session.edited(document)
             session.warm_soon(uri, edits[-1] if edits else None)
 
     def did_close(params: types.DidCloseTextDocumentParams) -> None:

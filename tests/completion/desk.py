@@ -9,6 +9,7 @@ from typing import Any
 from backends.base import BackendRequest, Capabilities, Shape
 from backends.scripted import Script, ScriptedBackend
 from completion.engine import Engine
+from completion.learning import Learned
 from completion.settings import CompletionSettings, EngineSettings
 from completion.trace import RequestTrace, TraceLog
 from completion.types import (
@@ -52,6 +53,7 @@ class Desk:
         settings: EngineSettings | None = None,
         backend: bool = True,
         text: bool = False,
+        learned: Learned | None = None,
         **completion: Any,
     ) -> None:
         self.clock = FakeClock()
@@ -60,13 +62,18 @@ class Desk:
         self.traces = TraceLog(self.lines.append, clock=self.clock, text=text)
         given = script
         self.backend = ScriptedBackend(script=given if callable(given) else lambda _: given, capabilities=capabilities)
-        settings = settings or EngineSettings(completion=CompletionSettings(**{"debounce_ms": 0, **completion}))
+        settings = settings or EngineSettings(
+            completion=CompletionSettings(
+                **{"debounce_ms": 0, "speculate": "never", "adaptive_debounce": False, **completion}
+            )
+        )
         self.engine = Engine(
             [self.backend] if backend else [],
             settings,
             traces=self.traces,
             clock=self.clock,
             observer=self.notices,
+            learned=learned,
         )
         self.trace: RequestTrace | None = None
 
@@ -91,10 +98,12 @@ def context(
     others: tuple[DocumentSnapshot, ...] = (),
     selected: Selected | None = None,
     received: float | None = None,
+    deleted: str = "",
+    candidates: int = 1,
 ) -> CompletionContext:
     text, offset = at_cursor(marked)
     document = DocumentSnapshot(uri, language, 1, PlainText(text), path)
-    return CompletionContext(document, offset, trigger, selected, "repo", others, received)
+    return CompletionContext(document, offset, trigger, selected, "repo", others, received, deleted, candidates)
 
 
 def other(name: str, text: str, language: str = "python") -> DocumentSnapshot:

@@ -1,0 +1,264 @@
+"""From a request that may be asked to its outcome: what is known, what is on its way, how long to wait, what to ask.
+
+Must not know why something may not be asked at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from completion.cache import Cache
+from completion.clock import Clock
+from completion.flight import DivergedError, Flight, StaleError
+from completion.learning import Learned
+from completion.plan import Plan
+from completion.quiet import unwanted
+from completion.relay import Relay
+from completion.rhythm import Rhythm
+from completion.route import Answer, Asked, OnText, Route, finished
+from completion.settings import CompletionSettings
+from completion.spliced import accepted
+from completion.trace import RequestTrace
+from completion.types import (
+    Completion,
+    CompletionContext,
+    DocumentSnapshot,
+    NoSuggestion,
+    Outcome,
+    RawCompletion,
+    Reason,
+    Trigger,
+)
+from completion.warm import Warmer
+
+_STALE = "the document has changed"
+_UNWANTED = "suggestions in this language are mostly rejected, and this one is short"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that may be asked of `routes`, at least one, in this order; planned for the first of them."""
+
+    context: CompletionContext
+    settings: CompletionSettings
+    routes: Sequence[Route]
+    plan: Plan
+
+    @property
+    def automatic(self) -> bool:
+        return self.context.trigger is Trigger.AUTOMATIC
+
+    @property
+    def candidates(self) -> int:
+        return 1 if self.automatic else max(1, min(self.context.candidates, self.settings.max_candidates))
+
+
+class Pilot:
+    def __init__(self, cache: Cache, relay: Relay, learned: Learned, clock: Clock) -> None:
+        self._cache = cache
+        self._relay = relay
+        self._learned = learned
+        self._clock = clock
+        self._rhythm = Rhythm()
+        self._flights: dict[str, Flight] = {}  # the newest of each document
+        self._tasks: set[asyncio.Task[Answer]] = set()  # of all that are not over
+        self._ahead = Warmer()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._tasks)
+
+    def edited(self, uri: str, now: Callable[[], DocumentSnapshot]) -> None:
+        """The document is as `now` gives it: what is on its way for it ends unless it may still fit."""
+        flight = self._flights.get(uri)
+        if flight is not None and not flight.over:
+            flight.edited(now())
+
+    def forget(self, uri: str) -> None:
+        flight = self._flights.pop(uri, None)
+        if flight is not None:
+            flight.cancel()
+
+    async def aclose(self) -> None:
+        await self._ahead.aclose()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def answer(self, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome:
+        """Raises BackendError."""
+        received = trace.received if question.context.received is None else question.context.received
+        if question.automatic:
+            self._rhythm.key(received)
+        known = self._known(question, trace, on_text)
+        if known is not None:
+            return known
+        old = self._flights.get(question.context.document.uri)
+        if old is not None and not old.over:
+            try:
+                joined = await self._join(old, question, trace, on_text)
+            except DivergedError:
+                joined = None
+            except StaleError:
+                return NoSuggestion(Reason.STALE, _STALE)
+            if joined is not None:
+                return joined
+        if question.automatic and question.context.deleted:
+            _drop(old)
+            return NoSuggestion(Reason.DELETION)
+        if question.automatic:
+            reason = unwanted(question.context, question.plan.window)
+            if reason is not None:
+                _drop(old)
+                return NoSuggestion(reason)
+            await self._quiet(question, received)
+        if old is not None and old.cold:
+            await old.heard.wait()  # asked anew, the service would begin again to load its model
+            _drop(old)
+        return await self._ask(question, trace, on_text)
+
+    def _known(self, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome | None:
+        for route in question.routes:
+            found = self._cache.lookup(_scope(route, question.context), question.plan.window)
+            if found is None or found.raw.asked_for < question.candidates:
+                continue
+            outcome = self._outcome(found.raw, question.plan, question, trace, found.typed)
+            # All that was shown may be typed, though the answer itself goes on: then it is used up.
+            if isinstance(outcome, Completion) or not found.typed:
+                trace.cache, trace.backend = "typed-through" if found.typed else "hit", route.name
+                on_text(found.raw.text[found.typed :])
+                if not found.typed:
+                    self._prepare_next(question, outcome, route)
+                return outcome
+        return None
+
+    async def _join(self, old: Flight, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome | None:
+        """The outcome of what is on its way already; None if that does not fit, and is left alone or ended.
+
+        Raises DivergedError, StaleError, BackendError.
+        """
+        typed = old.typed(question.context) if question.settings.join and question.candidates == 1 else None
+        if typed is None:
+            if not (old.cold and question.automatic):
+                old.cancel()
+            return None
+        trace.cache = "joined"
+        try:
+            answer = await old.wait(on_text, typed)
+        except DivergedError:
+            trace.cache = "miss"
+            raise
+        finally:
+            trace.join(old.trace)
+        if not answer.raw.text.startswith(typed):
+            raise DivergedError
+        outcome = self._outcome(answer.raw, question.plan, question, trace, len(typed))
+        if typed and not isinstance(outcome, Completion):
+            raise DivergedError  # all of it was typed
+        self._prepare_next(question, outcome, answer.route)
+        return outcome
+
+    async def _quiet(self, question: Question, received: float) -> None:
+        """Wait until the user has paused. What is shown beside the window is chosen meanwhile."""
+        settings, context, route = question.settings, question.context, question.routes[0]
+        seconds = settings.debounce_ms / 1000
+        if route.warm_for(context.document.uri) and settings.adaptive_debounce:
+            seconds = 0.0  # this machine answers at once, and costs nothing
+        elif settings.adaptive_debounce:
+            window = question.plan.window
+            patience = self._learned.patience(context.document.language_id) if settings.learning else 1.0
+            seconds = self._rhythm.wait(seconds, window.lead, window.rest, route.latencies, patience)
+        left = received + seconds - self._clock.now()
+        if left > 0:
+            await self._clock.sleep(left)
+
+    async def _ask(self, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome:
+        trace.debounced = trace.elapsed()
+        self._ahead.stop()
+        uri = question.context.document.uri
+        asked = Asked(question.context, question.settings, question.plan, question.candidates)
+        record = trace.fork()
+        remote = any(route.backend.capabilities.remote for route in question.routes)
+        work = partial(self._fly, question, asked, record)
+        flight = Flight(question.context, question.plan, record, self._clock, remote=remote, work=work)
+        _drop(self._flights.get(uri))
+        self._flights[uri] = flight
+        self._tasks.add(flight.task)
+        flight.task.add_done_callback(self._tasks.discard)
+        try:
+            answer = await flight.wait(on_text)
+        except StaleError:
+            return NoSuggestion(Reason.STALE, _STALE)
+        except DivergedError:
+            return NoSuggestion(Reason.SUPERSEDED)
+        finally:
+            trace.take(record)
+        outcome = self._outcome(answer.raw, answer.plan, question, trace)
+        self._prepare_next(question, outcome, answer.route)
+        return outcome
+
+    async def _fly(self, question: Question, asked: Asked, record: RequestTrace, on_text: OnText) -> Answer:
+        answer = await self._relay.ask(question.routes, asked, record, on_text)
+        self._cache.store(_scope(answer.route, question.context), question.plan.window, answer.raw)
+        return answer
+
+    def _outcome(
+        self, raw: RawCompletion, plan: Plan, question: Question, trace: RequestTrace, typed: int = 0
+    ) -> Outcome:
+        context = question.context
+        outcome = outcome_of(raw, plan, context, trace, typed)
+        if not isinstance(outcome, Completion):
+            return outcome
+        if question.automatic and question.settings.learning:
+            least = self._learned.least(context.document.language_id)
+            if least > 1 and len("".join(outcome.text.split())) < least:
+                return NoSuggestion(Reason.TOO_SHORT, _UNWANTED)
+        others: list[Completion] = []
+        for number, more in enumerate(raw.more[: question.candidates - 1], 2):
+            other = outcome_of(more, plan, context, trace, typed)
+            if isinstance(other, Completion) and all(other.text != each.text for each in (outcome, *others)):
+                others.append(replace(other, id=f"{other.id}.{number}"))
+        return replace(outcome, others=tuple(others)) if others else outcome
+
+    def _prepare_next(self, question: Question, outcome: Outcome, route: Route) -> None:
+        """While the suggestion is shown, ask for what would follow it, if that costs nothing."""
+        when = question.settings.speculate
+        free = not route.backend.capabilities.remote
+        if isinstance(outcome, Completion) and (when == "always" or (when == "local" and free)):
+            context = accepted(question.context, outcome)
+            self._ahead.start(partial(self._speculate, replace(question, context=context, routes=(route,))))
+
+    async def _speculate(self, question: Question) -> None:
+        (route,) = question.routes
+        plan = route.plan(question.context, question.settings)
+        scope = _scope(route, question.context)
+        if self.busy or self._cache.lookup(scope, plan.window) is not None:
+            return
+        trace = RequestTrace("", "", self._clock, self._clock.now())
+        answer = await route.ask(Asked(question.context, question.settings, plan), trace, lambda _: None)
+        self._cache.store(scope, plan.window, answer.raw)
+
+
+def outcome_of(
+    raw: RawCompletion, plan: Plan, context: CompletionContext, trace: RequestTrace, typed: int = 0
+) -> Outcome:
+    result = finished(raw, plan, typed)
+    trace.filters = (*raw.filters, *result.filters)
+    if result.reason is not None:
+        return NoSuggestion(result.reason)
+    begin, (start, end) = context.selected.text if context.selected else "", plan.hole
+    return Completion(begin + result.text, start - result.before, end + result.after, id=trace.id)
+
+
+def _drop(flight: Flight | None) -> None:
+    if flight is not None:
+        flight.cancel()
+
+
+def _scope(route: Route, context: CompletionContext) -> tuple[str, str, str]:
+    """What decides an answer beside the text. Settings of a language are fixed, so its id stands for them."""
+    return route.backend.fingerprint, context.document.uri, context.document.language_id
