@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from completion import syntax
 from lsp_server.bench import scenarios
 from lsp_server.bench.scenario_files import Answer, Scenario, ScenarioError, parse, read_all
 from tests.lsp_server.commandline import midfill
@@ -110,7 +111,9 @@ def test_json_and_tables(tmp_path: Path) -> None:
     done = midfill("bench", "scenarios", "--only", "mid-identifier", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["show"], found["quiet"], found["reasons"]) == (None, 1.0, {"mid-identifier": {"mid-word": 12}})
+    answers = sum(len(each.answers) for each in ALL if each.quiet == "mid-identifier")
+    assert (found["show"], found["quiet"], found["answers"]) == (None, 1.0, answers)
+    assert found["reasons"] == {"mid-identifier": {"mid-word": answers}}
 
 
 def test_tables() -> None:
@@ -132,3 +135,13 @@ def test_tables() -> None:
 def test_nothing_to_ask_is_wrong_usage(tmp_path: Path) -> None:
     done = midfill("bench", "scenarios", "--only", "no such thing", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("trees", [True, False])
+async def test_the_goals_are_met(trees: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not trees:
+        monkeypatch.setattr(syntax, "_parser", lambda language_id: None)
+    found = scenarios.score(await scenarios.run(ALL))
+    assert (found.show or 0) >= scenarios.GOALS["show"]
+    assert (found.quiet or 0) >= scenarios.GOALS["quiet"]
+    assert (found.exact or 0) >= scenarios.GOALS["exact"]
