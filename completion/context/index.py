@@ -24,9 +24,13 @@ _MORE = 4
 
 @dataclass(slots=True)
 class _Document:
-    """`text` is None until all of it has been read. `slots` by the identity of their leaves, which they keep alive."""
+    """`text` is None until all of it has been read, what is being read then with its leaves in `reading`.
+
+    `slots` by the identity of their leaves, which they keep alive.
+    """
 
     text: Text | None = None
+    reading: tuple[Text, Sequence[Leaf]] | None = None
     slots: dict[int, int] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
 
@@ -58,7 +62,9 @@ class Index:
         if known.text is document.text:
             return True
         known.text = None
-        parts = leaves(document.text)
+        if known.reading is None or known.reading[0] is not document.text:
+            known.reading = document.text, leaves(document.text)
+        parts = known.reading[1]
         present = set(map(id, parts))
         gone = [key for key in known.slots if key not in present]
         for leaf in parts:
@@ -78,7 +84,7 @@ class Index:
             for key in gone:
                 self._drop(known.slots.pop(key))
             known.order = [known.slots[id(leaf)] for leaf in parts]
-            known.text = document.text
+            known.text, known.reading = document.text, None
         return known.text is not None
 
     def forget(self, uri: str) -> None:

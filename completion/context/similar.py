@@ -135,7 +135,7 @@ def best(lines: Sequence[str], weights: dict[str, float]) -> tuple[int, int] | N
     gains = _gains(lines, weights)
     if not any(gains):
         return None
-    price = _PRICE * sum(gains) / max(len(gains), _LONGEST)
+    price = min(_PRICE * sum(gains) / max(len(gains), _LONGEST), max(gains) / 2)
     top, first, end = 0.0, 0, 0
     run, begun = 0.0, 0
     for number, gain in enumerate(gains):
@@ -166,13 +166,12 @@ def _gains(lines: Sequence[str], weights: dict[str, float]) -> list[float]:
 
 
 def _bordered(lines: Sequence[str], first: int, end: int) -> tuple[int, int]:
-    """Grown to the nearest beginning and end of a block, and to the shortest length; cut to the longest one."""
-    missing = max(0, _SHORTEST - (end - first))
-    first, end = max(0, first - missing // 2), min(len(lines), end + missing - missing // 2)
-    least = max(0, first - _BORDER)
-    first = next((at for at in range(first, least - 1, -1) if _begins(lines, at)), first)
-    most = min(len(lines), end + _BORDER)
-    end = next((at for at in range(end, most + 1) if _begins(lines, at)), end)
+    """Grown to the nearest beginning and end of a block; where there is none, to the shortest length; cut if long."""
+    begin = next((at for at in range(first, max(-1, first - _BORDER - 1), -1) if _begins(lines, at)), None)
+    stop = next((at for at in range(end, min(len(lines), end + _BORDER) + 1) if _begins(lines, at)), None)
+    missing = max(0, _SHORTEST - ((end if stop is None else stop) - (first if begin is None else begin)))
+    first = max(0, first - missing // 2) if begin is None else begin
+    end = min(len(lines), end + missing - missing // 2) if stop is None else stop
     end = min(end, first + _LONGEST)
     while first < end - 1 and not lines[first].strip():
         first += 1
