@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from completion.indents import unit
 from completion.lines import columns, opens
 from completion.postprocess.base import Around, Edit
 
@@ -68,16 +67,15 @@ def _indent_of_block(text: str, around: Around) -> str | None:
 
 
 def _indent_of_body(text: str, around: Around) -> str | None:
-    """One step less than the answer's second line, if the first one opens the block that it begins."""
-    lead = around.window.lead
+    """That of the nearest line above that is shallower than the answer's second one, if the first opens a block."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2 or not opens(lines[0], around.language_id) or _CLOSERS.match(lines[1].strip()):
         return None
-    step = unit(around.window, around.language_id)
-    body = lines[1][: len(lines[1]) - len(lines[1].lstrip())]
-    if not step or not body.endswith(step) or columns(body) > columns(lead):
+    depth = columns(lines[1])
+    if not 0 < depth <= columns(around.window.lead):
         return None
-    return body[: len(body) - len(step)]
+    outer = (line for line in reversed(_above(around)) if line.strip() and columns(line) < depth)
+    return next((line[: len(line) - len(line.lstrip())] for line in outer), None)
 
 
 def _above(around: Around) -> list[str]:

@@ -1,14 +1,14 @@
 """Behind a finished line nobody waits for the next ones, nor for a comment on it: they come when the cursor is there.
 
-Finished is what plainly is: a closed block, a statement with its `;`, an import, a `return`, a comment's last sentence.
-Unless asked for.
+Finished is what plainly is: a closed block, a statement with its `;`, an import, a `return`, a comment's last sentence,
+and a line that has its next one right below, as deep. Unless asked for.
 """
 
 from __future__ import annotations
 
 import re
 
-from completion.lines import bare
+from completion.lines import bare, columns, opens
 from completion.postprocess import brackets
 from completion.postprocess.base import Around
 from completion.types import Reason
@@ -22,9 +22,7 @@ _IMPORT = re.compile(
 _JUMP = re.compile(r"(?:pass|break|continue|return|raise|throw|next|redo|retry)\b")
 _SENTENCE = re.compile(r"\w[.!?]\Z")
 # Beginnings of what goes on with the lines above.
-_GOES_ON = re.compile(
-    r"(?:else|elif|elsif|except|finally|catch|rescue|ensure|while|until|and|or)\b|[.?|&+*/%=>:,)\]}-]"
-)
+_GOES_ON = re.compile(r"(?:else|elif|elsif|except|finally|catch|rescue|ensure|while|until|and|or)\b|[.?|&+%=>:,)\]}-]")
 _OPEN_END = re.compile(r"(?:[\\,({\[=+*/%&|<.:-]|\b(?:and|or|not|in|is|do|then|else))\Z")
 
 
@@ -63,4 +61,8 @@ def _finished(line: str, around: Around) -> bool:
         return True
     if brackets.read(code).open:
         return False
-    return code.endswith(";") or bool(_IMPORT.match(code) or _JUMP.match(code))
+    if code.endswith(";") or _IMPORT.match(code) or _JUMP.match(code):
+        return True
+    below = around.window.suffix.partition("\n")[2].partition("\n")[0]
+    as_deep = below.strip() != "" and columns(below) == columns(around.window.lead)
+    return as_deep and not opens(code, language) and not code.startswith("@")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from completion.lines import columns
 from completion.postprocess import brackets
 from completion.postprocess.base import Around
 from completion.types import Reason, Window
@@ -18,6 +19,8 @@ _BELOW = 20
 # below is recognised with another indentation from so many on.
 _WORDS = 3
 _TELLING = 16
+# The beginning of the next line is taken for that line, cut off, from so many on.
+_CUT = 6
 
 
 def cut(text: str, around: Around) -> str | Reason:
@@ -60,7 +63,7 @@ def _worth(bare: str, rest: str, length: int) -> bool:
 
 
 def _before_lines_below(text: str, window: Window) -> str:
-    """Without last lines that equal the first lines below, blank ones aside."""
+    """Without last lines that equal the first lines below, blank ones aside; nothing if all of it stands there."""
     below = [line.rstrip() for line in window.suffix.split("\n")[1:] if line.strip()][:_BELOW]
     lines = (window.lead + text).split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
@@ -68,15 +71,48 @@ def _before_lines_below(text: str, window: Window) -> str:
     for count in range(min(len(filled), len(below)), 0, -1):
         first = filled[-count]
         if all(_same(lines[number], other) for number, other in zip(filled[-count:], below, strict=False)):
-            cut_at = max(0, len("\n".join(lines[:first])) - len(window.lead)) if first else 0
+            cut_at = _before(lines, first, window)
             if not own.closed_after(cut_at):
                 return text[:cut_at]
-    return text
+    if below and len(filled) > 1 and _cut_off(lines[filled[-1]], below[0]):
+        cut_at = _before(lines, filled[-1], window)
+        return text if own.closed_after(cut_at) else text[:cut_at]
+    return "" if len(filled) > 1 and _stands_below([lines[number] for number in filled], below) else text
+
+
+def _before(lines: list[str], number: int, window: Window) -> int:
+    """Where the text ends before one of its lines. The first one begins with what stands before the cursor."""
+    return max(0, len("\n".join(lines[:number])) - len(window.lead)) if number else 0
 
 
 def _same(line: str, below: str) -> bool:
     line = line.rstrip()
-    return line == below or (len(below.strip()) >= _TELLING and line.strip() == below.strip())
+    if line == below:
+        return True
+    bare, other = line.strip(), below.strip()
+    if len(other) < _TELLING:
+        # White space, quotes and the mark of the end differ from model to model.
+        return columns(line) == columns(below) and any(map(_word, other)) and _form(bare) == _form(other)
+    return bare == other or _form(bare) == _form(other)
+
+
+def _form(line: str) -> str:
+    return "".join(line.split()).replace("'", '"').rstrip(";,")
+
+
+def _cut_off(line: str, below: str) -> bool:
+    """Whether `line` is the beginning of `below`, ended within it."""
+    bare = line.rstrip()
+    return len(bare.strip()) >= _CUT and len(bare) < len(below) and below.startswith(bare) and _word(below[len(bare)])
+
+
+def _stands_below(lines: list[str], below: list[str]) -> bool:
+    """Whether `lines` are there already, one after the other, if not right below."""
+    count = len(lines)
+    if sum(len(line.strip()) for line in lines) < _TELLING:
+        return False
+    bare = [line.rstrip() for line in lines]
+    return any(below[at : at + count] == bare for at in range(1, len(below) - count + 1))
 
 
 class _Own:
