@@ -167,13 +167,14 @@ class LlamaCppBackend:
             warms=True,
         )
 
-    def _sizes(self) -> dict[str, int]:
+    def _sizes(self) -> dict[str, Any]:
         """What the memory and the speed of the worker depend on."""
         settings = self._settings
         return {
             "context_tokens": settings.context_tokens,
             "threads": settings.threads or physical_cores(),
             "gpu_layers": settings.gpu_layers,
+            "kv_type": settings.kv_type,
         }
 
     def _load_error(self, error: BackendError, path: Path) -> BackendError:

@@ -41,4 +41,5 @@ class BackendSettings:
     context_tokens: int = 4096  # n_ctx
     threads: int = 0  # 0: one per physical core
     gpu_layers: int = -2  # -1: all; -2: as many as its memory holds
+    kv_type: str = "f16"  # numbers of the KV cache: "f16", "q8_0" or "q4_0"
     idle_unload_s: float = 1800.0  # after so long without a request the model leaves memory; 0: never

@@ -34,6 +34,8 @@ from completion.types import (
 )
 from completion.warm import Warmer
 
+_ROOM_S = 0.02  # seconds of a wait in which context can be chosen anew, which takes up to 10 ms
+
 _STALE = "the document has changed"
 _UNWANTED = "suggestions in this language are mostly rejected, and this one is short"
 
@@ -172,6 +174,8 @@ class Pilot:
             window = question.plan.window
             patience = self._learned.patience(context.document.language_id) if settings.learning else 1.0
             seconds = self._rhythm.wait(seconds, window.lead, window.rest, route.latencies, patience)
+        if received + seconds - self._clock.now() > _ROOM_S:
+            route.refresh(context, settings)
         left = received + seconds - self._clock.now()
         if left > 0:
             await self._clock.sleep(left)

@@ -267,6 +267,11 @@ BACKEND: Mapping[str, Rule] = {
     "context_tokens": Rule("int", "`llama-cpp`: prompt and answer together, tokens", 256, 1048576),
     "threads": Rule("int", "`llama-cpp`: 0 means one per physical core", 0, 256),
     "gpu_layers": Rule("int", "`llama-cpp`: layers on the GPU, -1 for all, -2 for as many as fit", -2, 1000),
+    "kv_type": Rule(
+        "choice",
+        "`llama-cpp`: numbers of the KV cache; `q8_0` takes half the memory of `f16`, `q4_0` a quarter, at some cost",
+        choices=("f16", "q8_0", "q4_0"),
+    ),
     "idle_unload_s": Rule("float", "`llama-cpp`: s without requests until the model is unloaded; 0: never", 0, 604800),
 }
 

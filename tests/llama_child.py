@@ -70,7 +70,7 @@ class Child:
                 return {"text": text, **reply}
 
     def load(self, path: Path, context_tokens: int = 4096) -> dict[str, Any]:
-        self.send("load", path=str(path), context_tokens=context_tokens, threads=1, gpu_layers=0)
+        self.send("load", path=str(path), context_tokens=context_tokens, threads=1, gpu_layers=0, kv_type="f16")
         return self.last()
 
     def start(self, prompt: dict[str, Any], max_tokens: int = 16, **fields: Any) -> int:

@@ -23,6 +23,7 @@ SEQUENCES = 16  # of documents and places kept, and candidates being written, to
 WHOLE_SEQUENCES = 8  # the same of models whose state cannot be cut: each takes memory of its own
 AS_MANY_AS_FIT = -2  # layers on the GPU
 _TRIED = (-1, 24, 12, 0)  # then; -1: all
+KV_TYPES = {"f16": (1, 16), "q8_0": (8, 8.5), "q4_0": (2, 4.5)}  # of ggml: its number, and bits a value
 EXTRA_BYTES = 1 << 29  # of cells beyond those that one request can fill, for the other sequences
 
 
@@ -70,8 +71,8 @@ class Batch:
 
 
 class Context:
-    def __init__(self, library: Library, path: str, progress: Callable[[float], None], **sizes: int) -> None:
-        """`sizes`: context_tokens, threads, gpu_layers. Raises WorkerError."""
+    def __init__(self, library: Library, path: str, progress: Callable[[float], None], **sizes: Any) -> None:
+        """`sizes`: context_tokens, threads, gpu_layers, kv_type. Raises WorkerError."""
         self.abort = AbortFlag()
         self.aborted = 0  # batches that llama.cpp gave up in their middle
         self.speed = 0.0  # tokens of a prompt evaluated in a second, of late
@@ -83,7 +84,7 @@ class Context:
         self.vocabulary = Vocabulary(library, self._model)
         self.batch = Batch(api)
 
-    def _opened(self, path: str, progress: Callable[[float], None], sizes: Mapping[str, int]) -> Any:
+    def _opened(self, path: str, progress: Callable[[float], None], sizes: Mapping[str, Any]) -> Any:
         api, layers = self._api, sizes["gpu_layers"]
         tried = _TRIED if layers == AS_MANY_AS_FIT else (layers,)
         for layers in tried if api.llama_supports_gpu_offload() else (0,):
@@ -93,7 +94,7 @@ class Context:
                 self.whole = bool(api.llama_model_is_recurrent(model) or api.llama_model_is_hybrid(model))
                 self.sequences = WHOLE_SEQUENCES if self.whole else SEQUENCES
                 self.size = min(sizes["context_tokens"], int(api.llama_model_n_ctx_train(model)))
-                return self._open(sizes["threads"])
+                return self._open(sizes["threads"], sizes["kv_type"])
             except WorkerError as error:  # the GPU's memory may not have sufficed
                 failure = error
         raise failure
@@ -115,9 +116,13 @@ class Context:
             raise WorkerError("bad-model", "not a model that continues text")
         return model
 
-    def _open(self, threads: int) -> Any:
+    def _open(self, threads: int, kv_type: str) -> Any:
         params = self._api.llama_context_default_params()
-        params.n_ctx = self.size + min(self.size, EXTRA_BYTES // self._cell_bytes())
+        number, bits = KV_TYPES[kv_type]
+        params.type_k = params.type_v = number
+        if kv_type != "f16":
+            params.flash_attn_type = 1  # llama.cpp has quantised values with flash attention alone; else it decides
+        params.n_ctx = self.size + min(self.size, EXTRA_BYTES // self._cell_bytes(bits))
         params.n_batch = params.n_ubatch = BATCH  # equal, so that an aborted call has evaluated nothing
         params.n_seq_max = self.sequences
         params.kv_unified = True  # sequences share cells
@@ -134,12 +139,12 @@ class Context:
         self._api.llama_set_abort_callback(context, callback, ctypes.c_void_p(self.abort.address))
         return context
 
-    def _cell_bytes(self) -> int:
-        """What one token takes in the cache: two vectors of 16-bit numbers a layer."""
+    def _cell_bytes(self, bits: float) -> int:
+        """What one token takes in the cache: two vectors a layer, of numbers of so many bits."""
         api, model = self._api, self._model
         heads = max(1, int(api.llama_model_n_head(model)))
         width = int(api.llama_model_n_embd(model)) * int(api.llama_model_n_head_kv(model)) // heads
-        return max(1, int(api.llama_model_n_layer(model)) * width * 4)
+        return max(1, int(api.llama_model_n_layer(model) * width * 2 * bits / 8))
 
     def decode(self) -> Outcome:
         """Evaluate what is in `batch`. Raises WorkerError."""

@@ -18,8 +18,8 @@ Fields = Mapping[str, Any]
 
 
 class Engine:
-    def __init__(self, path: str, progress: Callable[[float], None], **sizes: int) -> None:
-        """`sizes`: context_tokens, threads, gpu_layers. Raises WorkerError, ImportError."""
+    def __init__(self, path: str, progress: Callable[[float], None], **sizes: Any) -> None:
+        """`sizes`: context_tokens, threads, gpu_layers, kv_type. Raises WorkerError, ImportError."""
         self._context = Context(Library(), path, progress, **sizes)
         self._context.vocabulary.read()
         self._sequences = Sequences(self._context)

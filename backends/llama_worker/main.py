@@ -92,7 +92,7 @@ class Worker:
                 shown = fraction
                 request.peer.send(request.id, progress=round(fraction, 2))
 
-        sizes = {name: message[name] for name in ("context_tokens", "threads", "gpu_layers")}
+        sizes = {name: message[name] for name in ("context_tokens", "threads", "gpu_layers", "kv_type")}
         try:
             from backends.llama_worker.engine import Engine
 

@@ -11,7 +11,7 @@ import random
 import statistics
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,6 +23,7 @@ LONG_ANSWER = "def count():\n    return [1, 2, 3,"  # goes on like this for as l
 DECODED, LEAST_DECODED = 128, 32  # tokens
 PROMPT_CHARACTERS = 7_800  # about 2,000 tokens of code
 KEYS = 24
+_HELD = 4  # prompts, each as long as the one that is measured
 CANDIDATES, CANDIDATE_TOKENS, CANDIDATE_CHARACTERS = 3, 48, 2_000
 DECODE_BAR, PROMPT_BAR, KEYSTROKE_BAR, CANDIDATES_BAR = 0.98, 1.05, 1.2, 1.6
 
@@ -73,8 +74,14 @@ async def decode(backend: Backend, bare: Child, rounds: int) -> list[Figure]:
     return [Figure("decoding, ours to llama.cpp's", _ratio(a, b), "×", DECODE_BAR, at_least=True, note=note)]
 
 
-async def cold_prompt(backend: Backend, bare: Child, rounds: int, source: str) -> list[Figure]:
-    numbers = iter(range(2 * rounds + 2))
+async def cold_prompt(
+    started: Callable[[], AbstractAsyncContextManager[Backend]], held: Backend, bare: Child, rounds: int, source: str
+) -> list[Figure]:
+    """A new prompt, in an engine just `started`, as llama.cpp has it, and in one that holds the prompts of others.
+
+    Attention goes over the cells of those, too, though they are masked: a prompt costs more beside them.
+    """
+    numbers = iter(range(4 * rounds + 4))
 
     def fresh() -> str:
         """Nothing of it was evaluated before: it differs from its beginning."""
@@ -83,7 +90,12 @@ async def cold_prompt(backend: Backend, bare: Child, rounds: int, source: str) -
     tokens = 0
 
     async def ours() -> float:
-        return (await answer(backend, fresh(), 1)).first
+        async with started() as backend:
+            await answer(backend, "x", 1)  # the weights are in memory now
+            return (await answer(backend, fresh(), 1)).first
+
+    async def beside() -> float:
+        return (await answer(held, fresh(), 1)).first
 
     async def theirs() -> float:
         nonlocal tokens
@@ -93,7 +105,12 @@ async def cold_prompt(backend: Backend, bare: Child, rounds: int, source: str) -
 
     a, b = await in_turns(rounds, ours, theirs)
     note = f"{statistics.median(a):.2f} to {statistics.median(b):.2f} s for {tokens} tokens"
-    return [Figure("cold prompt to first token", _ratio(a, b), "×", PROMPT_BAR, note=note)]
+    figures = [Figure("cold prompt to first token", _ratio(a, b), "×", PROMPT_BAR, note=note)]
+    for _ in range(_HELD):
+        await beside()
+    a, b = await in_turns(rounds, beside, theirs)
+    note = f"{statistics.median(a):.2f} to {statistics.median(b):.2f} s, with as much held as goes in"
+    return [*figures, Figure("cold prompt beside those of other documents", _ratio(a, b), "×", note=note)]
 
 
 async def keystroke(backend: Backend, bare: Child, source: str, keys: int = KEYS) -> list[Figure]:
