@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from backends.base import File
 from completion.context.base import Look, Snippet
-from completion.context.leaves import Leaf, leaves, lines_of, normal
+from completion.context.leaves import Leaf, count, leaves, lines_of, normal
 from completion.tokens import estimate, estimate_file, fit_head
 from completion.types import ContextPiece
 
@@ -101,7 +101,7 @@ def _alike(a: tuple[int, int], b: tuple[int, int]) -> bool:
 def _whole(snippet: Snippet) -> bool:
     """Whether the text is all of the lines that it says it is."""
     first, end = snippet.lines
-    return bool(snippet.uri) and end > first and len(_lines(snippet.text)) == end - first
+    return bool(snippet.uri) and end > first and count(snippet.text) == end - first
 
 
 def _lines(text: str) -> list[str]:

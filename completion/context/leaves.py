@@ -60,6 +60,11 @@ def line_at(parts: Sequence[Leaf], offset: int) -> int:
     return max(0, number - 1 if parts and parts[-1] and not parts[-1][-1].endswith(("\n", "\r")) else number)
 
 
+def count(text: str) -> int:
+    """The lines of a text with line ends `\n`; what follows the last of them is one if it is not empty."""
+    return text.count("\n") + (text != "" and not text.endswith("\n"))
+
+
 def normal(text: str) -> str:
     """`text` with line ends `\\n`."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from completion.context.base import Look, Snippet
-from completion.context.leaves import name_of, normal
+from completion.context.leaves import count, name_of, normal
 from completion.tokens import CHARACTERS_PER_TOKEN
 from completion.types import DocumentSnapshot
 
@@ -41,8 +41,3 @@ def _head(document: DocumentSnapshot, length: int) -> str:
     if len(seen) < len(document.text):
         seen = seen[: max(seen.rfind("\n"), seen.rfind("\r")) + 1]
     return normal(seen)
-
-
-def count(text: str) -> int:
-    """The lines of `text`; what follows the last line end is one if it is not empty."""
-    return text.count("\n") + (not text.endswith("\n") and text != "")
