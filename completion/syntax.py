@@ -56,6 +56,11 @@ _BEFORE, _AFTER = 1500, 400
 _NAME = {"json": "0", "jsonc": "0"}
 _ENDED = frozenset({"c", "cpp", "java", "rust", "css"})
 
+_BLOCK_COMMENTS = frozenset(
+    {"c", "cpp", "css", "go", "java", "javascript", "javascriptreact", "rust", "typescript", "typescriptreact"}
+)
+_PREFIX = re.compile(r"(?:^|[\s=(,\[:+])[rbfuRBFU]{1,2}\Z")  # of a Python string
+
 _TEXT = re.compile(
     r"string|.*string_(?:content|literal|fragment|value)|string_(?:start|end)|template_string|heredoc_(?:body|content)"
     r"|char(?:acter)?_literal|(?:quoted_)?attribute_value|(?:double|single)_quote_scalar|block_scalar|raw_text"
@@ -100,7 +105,10 @@ def place(window: Window, language_id: str) -> Place | None:
     parser = _parser(language_id)
     if parser is None:
         return None
-    before, after = _around(window, language_id)
+    known = _over_lines(window.prefix, language_id)
+    if known is not None:
+        return known
+    before, after = _around(window)
     try:
         at = len(before.encode("utf-8", "replace"))
         source = before + _put(before, after, language_id) + after
@@ -135,21 +143,21 @@ def _parser(language_id: str) -> Parser | None:
         return None
 
 
-def _around(window: Window, language_id: str) -> tuple[str, str]:
+def _around(window: Window) -> tuple[str, str]:
     """What is parsed: from the line that begins the outermost block in sight to some lines below."""
     before = window.prefix[-_BEFORE:]
     if len(window.prefix) > _BEFORE:
         before = before[before.find("\n") + 1 :]
-    start = _beginning(before, _inside_text(before, language_id))
+    start = _beginning(before)
     after = window.suffix[:_AFTER]
     if len(window.suffix) > _AFTER:
         after = after[: after.rfind("\n") + 1]
     return before[start:], after
 
 
-def _beginning(text: str, least: int) -> int:
-    """Offset of the last line with the least indentation, at or before `least`, that is not part of one above."""
-    best, depth, end = 0, 1 << 30, least
+def _beginning(text: str) -> int:
+    """Offset of the last line with the least indentation that is not part of one above."""
+    best, depth, end = 0, 1 << 30, len(text)
     while end > 0 and depth > 0:
         start = text.rfind("\n", 0, end - 1) + 1 if end else 0
         line = text[start:end]
@@ -160,14 +168,27 @@ def _beginning(text: str, least: int) -> int:
     return best
 
 
-def _inside_text(text: str, language_id: str) -> int:
-    """Where a comment or a text over several lines begins that the cursor is in, as far as is seen; else the end."""
+def _over_lines(prefix: str, language_id: str) -> Place | None:
+    """A comment or a text over several lines that the cursor is in, whose end is further below than what is parsed."""
+    if language_id in _BLOCK_COMMENTS:
+        opened = prefix.rfind("/*")
+        apart = not prefix[:opened].rpartition("\n")[2].strip() or prefix[opened - 1] in " \t;{}("
+        return Place.COMMENT if opened > prefix.rfind("*/") and apart else None
     if language_id == "python":
-        for quotes in ('"""', "'''"):
-            if text.count(quotes) % 2:
-                return text.rfind(quotes)
-    opened = text.rfind("/*")
-    return opened if opened > text.rfind("*/") else len(text)
+        at = max(prefix.rfind('"""'), prefix.rfind("'''"))
+        return Place.TEXT if at >= 0 and _opens_text(prefix, at) else None
+    return None
+
+
+def _opens_text(prefix: str, at: int) -> bool:
+    """Whether the three quotes at `at`, which are the last ones, open a text and do not close one."""
+    above, _, line = prefix[:at].rpartition("\n")
+    behind = prefix[at + 3 :].partition("\n")[0].strip()
+    if line.count(prefix[at : at + 3]) % 2:
+        return False
+    if line.strip():
+        return line.rstrip()[-1] in "=(,[:+" or _PREFIX.search(line) is not None
+    return behind[:1].isalnum() or not above.strip() or above.rstrip()[-1] in ":([=,"
 
 
 def _place(node: Node, at: int) -> Place | None:

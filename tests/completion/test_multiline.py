@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from completion import syntax
 from completion.multiline import LARGEST, Extent, extent
 from completion.syntax import GRAMMARS, Place, place
+from completion.types import Window
 from tests.completion.desk import Desk
 from tests.completion.golden import window_of
 
+LINES = "words of a text\n" * 40  # more than is parsed
 LINE, STATEMENT, BLOCK = Extent.LINE, Extent.STATEMENT, Extent.BLOCK
 
 
@@ -40,6 +44,14 @@ def found(marked: str, language: str, length: int = 0, mode: str = "auto") -> Ex
         ("python", 'def f():\n    """A ⟦|⟧\n    """\n', Place.TEXT),
         ("python", 'def f():\n    """⟦|⟧"""\n', Place.TEXT),
         ("python", 'def f():\n    """\nLeft margin ⟦|⟧\n    """\n    return 1\n', Place.TEXT),
+        ("python", f'"""Doc.\n\nLeft margin ⟦|⟧\n{LINES}"""\n', Place.TEXT),
+        ("python", f'def f():\n    """Doc."""\n    x = g(⟦|⟧)\n{LINES}', Place.EMPTY_ITEMS),
+        ("python", f'def f():\n    """\n    Doc.\n    """\n    x = g(⟦|⟧)\n{LINES}', Place.EMPTY_ITEMS),
+        ("python", f"SQL = '''\nselect ⟦|⟧\n{LINES}'''\n", Place.TEXT),
+        ("python", f'f("""a""", ⟦|⟧)\n{LINES}', Place.ITEMS),
+        ("c", f"/* All rights\nare ⟦|⟧\n{LINES}*/\nint a;\n", Place.COMMENT),
+        ("c", f"/* a */ int b = f(⟦|⟧);\n{LINES}", Place.EMPTY_ITEMS),
+        ("typescript", f"const all = glob('src/*/*.ts', ⟦|⟧);\n{LINES}", Place.ITEMS),
         ("python", "@⟦|⟧\ndef f():\n    pass\n", Place.DECORATOR),
         ("python", "x = 1  # so ⟦|⟧\n", Place.COMMENT),
         ("javascript", "function f() {\n  ⟦|⟧\n}\n", Place.EMPTY_BODY),
@@ -146,6 +158,21 @@ def test_columns_are_not_confused_by_characters_of_several_bytes(before: str) ->
     assert place(window_of(f"{before}x = f('ü\U0001f600 ⟦|⟧')\n"), "python") is Place.STRING
     assert place(window_of(f"{before}x = f(é, ⟦|⟧)\n"), "python") is Place.ITEMS
     assert place(window_of(f"{before}x = 1  # \U0001f600 ⟦|⟧\n"), "python") is Place.COMMENT
+
+
+@given(
+    pieces=st.lists(
+        st.sampled_from(
+            ["def f():", "{", "}", "(", ")", '"', "'", '"""', "/*", "*/", "#", "//", "\n", "    ", "x", "é", "\ud83d"]
+        ),
+        max_size=30,
+    ),
+    at=st.integers(0, 30),
+    language=st.sampled_from(sorted(GRAMMARS)),
+)
+def test_whatever_the_text_nothing_is_raised(pieces: list[str], at: int, language: str) -> None:
+    window = Window("".join(pieces[:at]), "".join(pieces[at:]))
+    assert extent("auto", window, language, 0) in Extent
 
 
 @pytest.mark.parametrize("language", ["python", "typescript", "go"])
