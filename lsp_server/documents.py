@@ -77,6 +77,11 @@ class Document:
         return View(context, context)
 
     @property
+    def names(self) -> frozenset[str]:
+        """The URIs by which it was asked."""
+        return frozenset((self.uri,))
+
+    @property
     def home(self) -> str:
         """The URI of the document it is part of."""
         return self.uri

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from completion.context.notebook import Cell, main_language, script
+from completion.context.notebook import Cell, main_language, name_in, script
 from completion.types import Completion, CompletionContext, DocumentSnapshot, PlainText, Reason, Text
 from lsp_server.documents import Document
 from lsp_server.ipynb_json import JsonCell, JsonNotebook, Piece, decoded, encoded, read
@@ -21,12 +21,17 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 class NotebookFile(Document):
     """An `.ipynb` file opened as text. Some editors show it as a script: then it is what it looks like."""
 
-    __slots__ = ("_quoted", "_read")
+    __slots__ = ("_names", "_quoted", "_read")
 
     def __init__(self, uri: str, language_id: str, version: int, text: str) -> None:
         super().__init__(uri, language_id, version, text)
+        self._names = {uri}
         self._read: tuple[Text, JsonNotebook | None] | None = None
         self._quoted: tuple[DocumentSnapshot, DocumentSnapshot] | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._names)
 
     def quoted(self) -> DocumentSnapshot:
         document = super().quoted()
@@ -35,7 +40,10 @@ class NotebookFile(Document):
         return self._quoted[1]
 
     def view(self, context: CompletionContext) -> View | Reason:
-        return view(context, self._notebook())
+        found = view(context, self._notebook())
+        if isinstance(found, View):
+            self._names.add(found.context.document.uri)
+        return found
 
     def _notebook(self) -> JsonNotebook | None:
         if self._read is None or self._read[0] is not self.lines:
@@ -76,7 +84,8 @@ def view(context: CompletionContext, notebook: JsonNotebook | None) -> View | Re
     language_id = cells[place.number].language_id
     text, base = script(cells, language_id, place.number)
     document = context.document
-    snapshot = DocumentSnapshot(document.uri, language_id, document.version, text, document.path, document.root)
+    name = name_in(document.uri, language_id, main_language(cells, notebook.language_id))
+    snapshot = DocumentSnapshot(name, language_id, document.version, text, document.path, document.root)
     base += place.before  # where the string begins
     selected = context.selected
     if selected is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from completion.context.notebook import Cell, main_language, script
+from completion.context.notebook import Cell, main_language, name_in, script
 from completion.types import Completion, CompletionContext, DocumentSnapshot, Reason
 from lsp_server.documents import Document, Documents
 from lsp_server.notebook_messages import Change, Opened, Placed
@@ -52,12 +52,17 @@ class CellDocument(Document):
 class Notebook(Document):
     """A notebook. It has no text itself; other documents see its code as a script."""
 
-    __slots__ = ("_quoted", "cells")
+    __slots__ = ("_names", "_quoted", "cells")
 
     def __init__(self, uri: str, version: int) -> None:
         super().__init__(uri, "", version, "")
         self.cells: list[CellDocument] = []
         self._quoted: tuple[tuple[Cell, ...], DocumentSnapshot] | None = None
+        self._names = {uri}
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._names)
 
     def place(self, roots: Sequence[Root]) -> None:
         super().place(roots)
@@ -97,7 +102,9 @@ class Notebook(Document):
 
     def _snapshot(self, cells: Sequence[Cell], language_id: str, current: int | None) -> tuple[DocumentSnapshot, int]:
         text, base = script(cells, language_id, current)
-        return DocumentSnapshot(self.uri, language_id, self.version, text, self.path, self.root), base
+        name = name_in(self.uri, language_id, main_language(cells))
+        self._names.add(name)
+        return DocumentSnapshot(name, language_id, self.version, text, self.path, self.root), base
 
 
 class Notebooks:
@@ -139,14 +146,15 @@ class Notebooks:
         self._documents.touch(uri)
         return True
 
-    def close(self, uri: str) -> bool:
-        """Whether it was open."""
+    def close(self, uri: str) -> frozenset[str]:
+        """The URIs by which it was asked; none if it is not open."""
         notebook = self._open.pop(uri, None)
         if notebook is None:
-            return False
+            return frozenset()
         self._leave(notebook)
-        self._documents.close(uri)
-        return True
+        if self._documents.get(uri) is notebook:  # the same file may be open as text, too
+            self._documents.close(uri)
+        return notebook.names
 
     def _splice(self, notebook: Notebook, change: Change) -> None:
         """Raises BadNotebookError before anything has changed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from completion.types import Completion, CompletionContext, NoSuggestion, Outcome, Reason
 
@@ -23,4 +23,7 @@ class View:
         """What was found, as an answer for the document."""
         if isinstance(found, NoSuggestion) or self.back is None:
             return found
-        return self.back(found) or NoSuggestion(Reason.OUTSIDE_CODE, "the answer would reach outside of the code")
+        fitting = [there for each in (found, *found.others) if (there := self.back(each)) is not None]
+        if not fitting:
+            return NoSuggestion(Reason.OUTSIDE_CODE, "the answer would reach outside of the code")
+        return replace(fitting[0], others=tuple(fitting[1:]))

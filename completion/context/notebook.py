@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from io import StringIO
 from itertools import accumulate
 
 from completion.chat_reply import PROSE
@@ -49,12 +50,13 @@ class Cell:
     What it looks like among others is worked out once: keep the object as long as the text stays the same.
     """
 
-    __slots__ = ("_shown", "language_id", "text")
+    __slots__ = ("_lines", "_shown", "language_id", "text")
 
     def __init__(self, text: Text, language_id: str, *, prose: bool = False) -> None:
         self.text = text
         self.language_id = "markdown" if prose else _language(text, language_id)
         self._shown: tuple[str, tuple[Text, ...]] | None = None
+        self._lines: tuple[str, tuple[str, ...]] | None = None
 
     @property
     def prose(self) -> bool:
@@ -65,6 +67,13 @@ class Cell:
         if self._shown is None or self._shown[0] != language_id:
             self._shown = language_id, self._parts(language_id)
         return self._shown[1]
+
+    def lines(self, language_id: str) -> tuple[str, ...]:
+        """The lines of that, each with its ending."""
+        if self._lines is None or self._lines[0] != language_id:
+            text = "".join([part.slice(0, len(part)) for part in self.shown(language_id)])
+            self._lines = language_id, tuple(StringIO(text, newline=""))
+        return self._lines[1]
 
     def _parts(self, language_id: str) -> tuple[Text, ...]:
         if self.language_id == language_id:
@@ -80,7 +89,7 @@ class Cell:
 
     def _commented(self, language_id: str) -> tuple[Text, ...]:
         before, after = comment_marks(language_id)
-        lines = [line.rstrip()[:_PROSE_WIDTH] for line in self._lines(_PROSE_LINES)]
+        lines = [line.rstrip()[:_PROSE_WIDTH] for line in self._head(_PROSE_LINES)]
         # Pictures may be part of the text; and nothing may end the comment.
         told = [line for line in lines if "base64," not in line and not (after and after.strip() in line)]
         if not told:
@@ -89,26 +98,31 @@ class Cell:
         return PlainText(f"{_mark(language_id, ' [markdown]')}\n"), PlainText(text), PlainText("\n")
 
     def _fenced(self) -> tuple[Text, ...]:
-        text = "\n".join(self._lines(_CODE_LINES))
+        text = "\n".join(self._head(_CODE_LINES))
         return PlainText(f"```{self.language_id}\n"), PlainText(text), PlainText("\n```\n\n")
 
-    def _lines(self, most: int) -> list[str]:
+    def _head(self, most: int) -> list[str]:
         """The first lines that are not blank."""
         head = self.text.slice(0, most * _PROSE_WIDTH * 4)
         return [line for line in _LINE_END.split(head) if line.strip()][:most]
 
 
 class Joined:
-    """`Text` over several."""
+    """`Text` over the cells shown in one of a language."""
 
-    __slots__ = ("_parts", "_starts")
+    __slots__ = ("_cells", "_language_id", "_parts", "_starts")
 
-    def __init__(self, parts: Sequence[Text]) -> None:
-        self._parts = [part for part in parts if len(part)]
+    def __init__(self, cells: Sequence[Cell], language_id: str) -> None:
+        self._cells, self._language_id = cells, language_id
+        self._parts = [part for cell in cells for part in cell.shown(language_id) if len(part)]
         self._starts = list(accumulate(map(len, self._parts), initial=0))
 
     def __len__(self) -> int:
         return self._starts[-1]
+
+    def leaves(self) -> list[tuple[str, ...]]:
+        """The lines of each cell: the same objects as long as the cell stays the same."""
+        return [lines for cell in self._cells if (lines := cell.lines(self._language_id))]
 
     def slice(self, start: int, end: int) -> str:
         start, end = max(0, start), min(end, len(self))
@@ -129,15 +143,16 @@ def script(cells: Sequence[Cell], language_id: str, current: int | None = None) 
     Code of this language stands as it is, prose as short comments; what is written in other languages is left out. In
     a text of prose it is the other way round. The current cell must be of this language.
     """
-    parts: list[Text] = []
-    start = length = 0
-    for number, cell in enumerate(cells):
-        shown = cell.shown(language_id)
-        if number == current:
-            start = length + len(shown[0])
-        parts += shown
-        length += sum(map(len, shown))
-    return Joined(parts), start
+    start = 0
+    if current is not None:
+        start = sum(len(part) for cell in cells[:current] for part in cell.shown(language_id))
+        start += len(cells[current].shown(language_id)[0])
+    return Joined(cells, language_id), start
+
+
+def name_in(uri: str, language_id: str, main: str) -> str:
+    """What a notebook's text in this language is known by: who compares texts is to compare the same one."""
+    return uri if language_id == main else f"{uri}#{language_id}"
 
 
 def main_language(cells: Sequence[Cell], otherwise: str = "python") -> str:

@@ -67,8 +67,7 @@ class _Feature:
         self._close(params.notebook_document.uri)
 
     def _close(self, uri: str) -> None:
-        if self._notebooks.close(uri):
-            self._session.closed(uri)
+        self._session.forget(self._notebooks.close(uri))
 
     def on_bad_notification(self, method: str, params: Any) -> None:
         """As for documents: without a copy there is silence, not nonsense. To close, the URI is enough."""

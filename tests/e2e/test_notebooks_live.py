@@ -159,7 +159,7 @@ def stored(*sources: list[str]) -> str:
 
 
 def test_a_notebook_opened_as_json(editor: Editor, ffm: FfmService) -> None:
-    script(ffm, 'x + "1"\nprint(y)')
+    script(ffm, 'x + ["1",\n    x]')
     client = editor()
     content = stored(["x = 1\n", "y = \n", "z"], ["w = 2"])
     client.open(NOTEBOOK, content, language="json")
@@ -167,22 +167,22 @@ def test_a_notebook_opened_as_json(editor: Editor, ffm: FfmService) -> None:
     line = next(n for n, each in enumerate(lines) if '"y = ' in each)
     at = line, lines[line].index("y = ") + 4
     (item,) = client.items(NOTEBOOK, at)
-    assert item["insertText"] == 'x + \\"1\\"\\n",\n    "print(y)'
+    assert item["insertText"] == 'x + [\\"1\\",\\n",\n    "    x]'
     start = item["range"]["start"]
     lines[line] = lines[line][: start["character"]] + item["insertText"] + lines[line][start["character"] :]
     written = json.loads("\n".join(lines))["cells"][0]["source"]
-    assert written == ["x = 1\n", 'y = x + "1"\n', "print(y)\n", "z"]
+    assert written == ["x = 1\n", 'y = x + ["1",\n', "    x]\n", "z"]
     assert last(ffm) == ("# %%\nx = 1\ny = ", "\nz\n\n# %%\nw = 2\n\n")
-    client.change(NOTEBOOK, 2, at, 'x + \\"')
-    (item,) = client.items(NOTEBOOK, (line, at[1] + 6), 2)
-    assert item["insertText"] == '1\\"\\n",\n    "print(y)', "typed through"
+    client.change(NOTEBOOK, 2, at, 'x + [\\"')
+    (item,) = client.items(NOTEBOOK, (line, at[1] + 7), 2)
+    assert item["insertText"] == '1\\",\\n",\n    "    x]', "typed through"
     assert len(ffm.log) == 1
     assert client.items(NOTEBOOK, (0, 1)) == []
     assert client.reasons() == {"shown": 2, "outside-code": 1}
     client.open("file:///home/user/project/b.py", "z = \n")
     assert len(client.items("file:///home/user/project/b.py", (0, 4))) == 1
     inputs = ffm.log[-1].body["inputs"]
-    assert 'x = 1\ny = x + "\nz\n' in inputs
+    assert 'x = 1\ny = x + ["\nz\n' in inputs
     assert "cell_type" not in inputs
     assert not [seen for seen in ffm.log if "CANARY" in json.dumps(seen.body)]
     client.shut_down()

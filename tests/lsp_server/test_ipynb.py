@@ -239,7 +239,9 @@ def test_an_answer_anywhere_in_any_notebook(
     assert around(view)[1].startswith(after)
     sources[number] = before + answer + after
     assert ["".join(cell["source"]) for cell in written] == sources
-    if listed:
+    # The beginning of a line that goes on in the next string stays apart from it: only this string may be written.
+    parted = pieces[nth].shown[:at].endswith("\n") and after and not answer.endswith("\n")
+    if listed and not parted:
         assert all(line.endswith("\n") and line.count("\n") == 1 for line in written[number]["source"][:-1])
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from completion.types import Completion, CompletionContext, Reason, Selected
+from completion.context.leaves import leaves as leaves_of
+from completion.types import Completion, CompletionContext, NoSuggestion, Reason, Selected
 from lsp_server.documents import Documents
 from lsp_server.edit import Edit
 from lsp_server.notebook_messages import Change, Opened, Placed
@@ -78,7 +79,10 @@ def test_cells_above_run_before_and_those_below_follow() -> None:
     assert selected is not None
     assert (selected.start - base, selected.end - base) == (20, 23)
     assert view.outcome(Completion("yes!", base + 20, base + 23, "1")) == Completion("yes!", 20, 23, "1")
-    assert view.outcome(Completion("no", base + 20, base + 200, "1")) != Completion("no", 20, 200, "1")
+    outside, other = Completion("no", base + 20, base + 200, "1"), Completion("ok", base + 20, base + 23, "2")
+    assert isinstance(view.outcome(outside), NoSuggestion)
+    several = view.outcome(Completion("yes!", base + 20, base + 23, "1", (outside, other)))
+    assert several == Completion("yes!", 20, 23, "1", (Completion("ok", 20, 23, "2"),))
 
 
 def test_other_languages_are_left_out() -> None:
@@ -128,7 +132,7 @@ def test_a_cell_opened_as_a_document_too_is_known_once() -> None:
     desk.splice(1, 0, "b", texts=[("b", "y")])
     assert desk.around("b")[1] == "y\n\n"
     assert len(desk.documents) == 1
-    assert desk.notebooks.close(URI)
+    assert desk.notebooks.close(URI) == {URI}
     assert not desk.notebooks.close(URI)
     assert desk.documents.get(cell_uri("a")) is None
     assert len(desk.documents) == 0
@@ -165,7 +169,7 @@ NAMES = [f"{kind}{n}" for kind in "cm" for n in range(5)]
 @given(data=st.data())
 def test_structure_against_a_list(data: st.DataObject) -> None:
     desk, model, texts = Desk(), list[str](), dict[str, str]()
-    for step in range(data.draw(st.integers(1, 8))):
+    for step in range(data.draw(st.integers(1, 5))):  # six lines of prose are shown
         start = data.draw(st.integers(0, len(model)))
         deleted = data.draw(st.integers(0, len(model) - start))
         taken = model[start : start + deleted]
@@ -189,3 +193,31 @@ def test_structure_against_a_list(data: st.DataObject) -> None:
         )
         for name in NAMES:
             assert (desk.view(name) is Reason.NOT_OPEN) == (name not in model)
+
+
+def test_what_did_not_change_is_not_read_again() -> None:
+    desk = Desk(("a", "x = 1\r\ny"), ("m", "Text"), ("b", "z"))
+
+    def leaves(name: str) -> Sequence[tuple[str, ...]]:
+        view = desk.view(name)
+        assert isinstance(view, View)
+        return leaves_of(view.context.document.text)
+
+    first = leaves("a")
+    assert first == [
+        ("# %%\r\n", "x = 1\r\n", "y\r\n", "\r\n"),
+        ("# %% [markdown]\n", "# Text\n", "\n"),
+        ("# %%\n", "z\n", "\n"),
+    ]
+    desk.change(texts=((cell_uri("b"), 2, (Edit("zz"),)),))
+    second = leaves("b")
+    assert [old is new for old, new in zip(first, second, strict=True)] == [True, True, False]
+    assert len(leaves("m")) == 3
+
+
+def test_a_notebooks_text_in_another_language_has_another_name() -> None:
+    desk = Desk(("a", "x = 1"), ("m", "Text"))
+    found = {name: desk.view(name) for name in "am"}
+    names = [view.context.document.uri for view in found.values() if isinstance(view, View)]
+    assert names == [URI, f"{URI}#markdown"]
+    assert desk.notebooks.close(URI) == {URI, f"{URI}#markdown"}, "nothing is kept of either"
