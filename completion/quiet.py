@@ -21,8 +21,8 @@ _GENERATED = re.compile(
     re.I | re.M,
 )
 _GENERATED_NAMES = re.compile(
-    r"(?:.*/)?(?:package-lock\.json|npm-shrinkwrap\.json|(?:yarn|cargo|poetry|pipfile|composer|gemfile|uv|pdm|flake)\.lock"
-    r"|pnpm-lock\.yaml|go\.sum|.*[.-]min\.(?:js|css)|.*\.(?:js|css)\.map)",
+    r"(?:.*/)?(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum|.*[.-]min\.(?:js|css)"
+    r"|.+\.(?:lock|snap|(?:js|css)\.map))",
     re.I,
 )
 # A line this long with hardly a blank is written by a tool: code points, and the share of white space.

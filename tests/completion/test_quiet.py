@@ -24,6 +24,7 @@ MINIFIED = "var a=" + "function(e){return e.map(t=>t.b)};" * 12 + "var n=⟦|⟧
         ('{\n  "version": ⟦|⟧\n}\n', "web/package-lock.json"),
         ("[[package]]\nname = ⟦|⟧\n", "Cargo.lock"),
         ("a=⟦|⟧", "dist/app.min.js"),
+        ("exports[`a`] = `⟦|⟧`;\n", "src/__snapshots__/a.test.js.snap"),
         (MINIFIED, "app.js"),
     ],
 )
@@ -43,6 +44,7 @@ async def test_files_made_by_tools(text: str, path: str) -> None:
         ("x = 1\n" * 400 + PROTO, "a.py"),
         ("words = " + "'a few words of text', " * 20 + "⟦|⟧", "a.py"),
         ("x = ⟦|⟧\n", "admin.js"),
+        ("x = ⟦|⟧\n", "src/lock.py"),
         ('{"name": ⟦|⟧}', "package.json"),
     ],
 )
