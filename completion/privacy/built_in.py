@@ -32,7 +32,8 @@ BUILT_IN: tuple[str, ...] = (
     *(".netrc", "_netrc", ".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".git-credentials"),
     *(".npmrc", ".yarnrc.yml", ".pypirc", ".dockercfg", ".docker/config.json", "auth.json", "sftp-config.json"),
     *(".htpasswd", "htpasswd", "/etc/shadow", ".boto", ".s3cfg", "rclone.conf", ".vault-token", ".vault_pass*"),
-    *("kubeconfig", "kubeconfig.*", "*.kubeconfig", ".kube/config"),
+    *_data("kubeconfig"),
+    *("*.kubeconfig", ".kube/config"),
     *(".aws/credentials", ".aws/config", ".azure/", ".config/gcloud/", "application_default_credentials.json"),
     # what Terraform knows
     *("*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json", ".terraformrc", "terraform.rc", "credentials.tfrc.json"),

@@ -36,6 +36,28 @@ class _File:
     wrong: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A document below the top of its repository, or of its workspace. The workspace begins behind `first` parts."""
+
+    top: str
+    parts: tuple[str, ...]
+    first: int
+
+    @property
+    def folders(self) -> list[tuple[str, str]]:
+        """All down to the document's own, each with the top."""
+        return [(os.path.join(self.top, *self.parts[:depth]), self.top) for depth in range(len(self.parts))]
+
+
+@dataclass(slots=True)
+class _Answer:
+    why: str
+    place: _Place | None
+    looked: float = 0
+    generation: int = 0
+
+
 @dataclass(slots=True)
 class _Folder:
     looked: float = float("-inf")  # when its files were last looked at, seconds of the clock
@@ -50,7 +72,8 @@ class IgnoreFiles:
         self._clock = clock
         self._folders: dict[str, _Folder] = {}
         self._tops: dict[str, tuple[float, str]] = {}
-        self._answers: dict[tuple[str | None, str | None, str], tuple[float, str]] = {}
+        self._answers: dict[tuple[str | None, str | None, str], _Answer] = {}
+        self._generation = 0  # counts how often something was found changed
 
     def why(self, document: DocumentSnapshot) -> str:
         """The rule that the document is ignored by, as the end of a sentence; nothing, if it is not."""
@@ -59,11 +82,16 @@ class IgnoreFiles:
         now = self._clock()
         key = (document.root, document.path, document.uri)
         known = self._answers.get(key)
-        if known is None or now - known[0] >= _FRESH_S:
+        if known is not None and now - known.looked < _FRESH_S and known.generation == self._generation:
+            return known.why
+        place = self._place(document, now)
+        folders = [self._folder(*each, now) for each in place.folders] if place is not None else []
+        if known is None or known.generation != self._generation or known.place != place:
             if len(self._answers) >= _ANSWERS:
                 self._answers.clear()
-            known = self._answers[key] = (now, self._why(document, now))
-        return known[1]
+            known = self._answers[key] = _Answer(self._why(place, folders) if place is not None else "", place)
+        known.looked, known.generation = now, self._generation
+        return known.why
 
     def saved(self, uri: str) -> None:
         if posixpath.basename(unquote(uri)) in (*self._names, posixpath.basename(EXCLUDE)):
@@ -71,28 +99,30 @@ class IgnoreFiles:
             self._folders.clear()
             self._tops.clear()
 
-    def _why(self, document: DocumentSnapshot, now: float) -> str:
+    def _place(self, document: DocumentSnapshot, now: float) -> _Place | None:
+        """None, if it is in no workspace and no repository."""
         root, path = document.root, document.path
         if root is None or path is None:
-            place = _on_disk(document.uri)
-            if place is None:
-                return ""
-            root, path = self._top(posixpath.dirname(place), now), place
+            whole = _on_disk(document.uri)
+            if whole is None:
+                return None
+            root = self._top(posixpath.dirname(whole), now)
             if not os.path.lexists(os.path.join(root, ".git")):
-                return ""  # of no workspace and no repository
-            path = posixpath.relpath(path, root)
+                return None
+            path = posixpath.relpath(whole, _slashes(root))
         if "\0" in root + path:
-            return ""
+            return None
         top = self._top(root, now)
         above = posixpath.relpath(_slashes(root), _slashes(top)) if top != root else ""
-        parts = [*filter(None, above.split("/")), *filter(None, path.split("/"))]
-        first = len(parts) - len([*filter(None, path.split("/"))])
+        higher, lower = [*filter(None, above.split("/"))], [*filter(None, path.split("/"))]
+        return _Place(top, (*higher, *lower), len(higher))
+
+    def _why(self, place: _Place, folders: Sequence[_Folder]) -> str:
         until = time.perf_counter() + _SLOWEST_S
-        folders = [self._folder(os.path.join(top, *parts[:depth]), top, now) for depth in range(len(parts))]
         try:
             for name in self._names:
-                files = [(folder.files[name]) for folder in folders]
-                if why := _decide(name, files, folders[0].files[EXCLUDE], parts, first, until):
+                files = [folder.files[name] for folder in folders]
+                if why := _decide(name, files, folders[0].files[EXCLUDE], place, until):
                     return why
         except TimeoutError:
             return "its files of patterns take too long to read"
@@ -117,35 +147,35 @@ class IgnoreFiles:
         if now - folder.looked >= _FRESH_S:
             folder.looked = now
             for name in (*self._names, EXCLUDE):
-                _look(folder.files.setdefault(name, _File()), os.path.join(path, name), top)
+                self._generation += _look(folder.files.setdefault(name, _File()), os.path.join(path, name), top)
         return folder
 
 
-def _look(file: _File, path: str, top: str) -> None:
-    """Read it, if it is another one than last time."""
+def _look(file: _File, path: str, top: str) -> bool:
+    """Read it, if it is another one than last time; says so."""
     now = signature(path)
     if now == file.signature:
-        return
+        return False
     file.signature, file.rules, file.wrong = now, None, ""
-    if now is None:
-        return
-    try:
-        file.rules = Rules(read(path, top))
-    except Unusable as error:
-        file.wrong = str(error)
+    if now is not None:
+        try:
+            file.rules = Rules(read(path, top))
+        except Unusable as error:
+            file.wrong = str(error)
+    return True
 
 
-def _decide(name: str, files: Sequence[_File], exclude: _File, parts: Sequence[str], first: int, until: float) -> str:
-    """What the files of one name say, `files[n]` standing in the folder of the first n `parts`.
+def _decide(name: str, files: Sequence[_File], exclude: _File, place: _Place, until: float) -> str:
+    """What the files of one name say, `files[n]` standing in the folder of the first n parts. Raises TimeoutError.
 
-    Raises TimeoutError. From the workspace's top on each folder is asked for, and then the file: what lies in an
-    ignored folder is ignored. For each, the deepest file that says something decides.
+    From the workspace's top on each folder is asked about, and then the file: what lies in an ignored folder is
+    ignored. For each, the deepest file that says something decides.
     """
-    for end in range(first + 1, len(parts) + 1):
+    parts = place.parts
+    for end in range(place.first + 1, len(parts) + 1):
         folder = end < len(parts)
         for depth in range(end - 1, -1, -1):
-            place = "/".join((*parts[:depth], name))
-            said = _said(files[depth], place, "/".join(parts[depth:end]), folder, until)
+            said = _said(files[depth], "/".join((*parts[:depth], name)), "/".join(parts[depth:end]), folder, until)
             if said is not None:
                 break
         else:
