@@ -20,6 +20,7 @@ COMMANDS = (
     "midfill.clearCache",
     "midfill.status",
     "midfill.explain",
+    "midfill.pullModel",
 )
 
 

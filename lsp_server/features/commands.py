@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from lsp_server.features.models import PULL, pull_command
 from lsp_server.protocol import InvalidParamsError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def register(server: Server) -> None:
         "midfill.clearCache": clear_cache,
         "midfill.status": status,
         "midfill.explain": explain,
+        PULL: pull_command(server),
     }
 
     def execute_command(params: types.ExecuteCommandParams) -> Any:

@@ -32,7 +32,7 @@ def test_what_is_offered(editor: Editor, editor_name: str) -> None:
     assert offered["positionEncoding"] == UTF16_OR_ONLY.get(editor_name, "utf-16")
     assert offered["textDocumentSync"]["change"] == 2
     assert offered["executeCommandProvider"]["commands"] == [
-        f"midfill.{name}" for name in ("accept", "reject", "toggle", "clearCache", "status", "explain")
+        f"midfill.{name}" for name in ("accept", "reject", "toggle", "clearCache", "status", "explain", "pullModel")
     ]
     inline = capabilities(editor_name).get("textDocument", {}).get("inlineCompletion")
     dynamic = bool(inline and inline.get("dynamicRegistration"))

@@ -1,0 +1,92 @@
+"""The command `midfill.pullModel`: brings a local model here while the editor shows how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backends.base import BackendError
+from lsp_server.protocol import InvalidParamsError
+
+if TYPE_CHECKING:
+    from backends.base import Observer
+    from lsp_server.server import Server
+
+PULL = "midfill.pullModel"
+
+
+def pull_command(server: Server) -> Callable[[list[Any]], asyncio.Future[dict[str, str]]]:
+    """Takes the model's name, or `owner/repository:file.gguf`; gives `path`, or `error`, a sentence."""
+    running: dict[str, asyncio.Future[Path]] = {}
+
+    async def pulled(name: str) -> dict[str, str]:
+        from backends._model_file import unknown
+        from backends.model_store import pull, reference_of
+
+        reference = reference_of(name)
+        if reference is None:
+            raise InvalidParamsError(unknown(name))
+        work = running.get(name)  # whoever asks again waits for the same
+        if work is None:
+            work = running[name] = _in_thread(lambda observer: pull(reference, observer), server.session.client)
+            work.add_done_callback(lambda _: running.pop(name))
+        await asyncio.wait({work})  # not awaited itself: who is cancelled here does not end it for others
+        try:
+            return {"path": str(work.result())}
+        except BackendError as error:
+            return {"error": error.message}
+
+    def command(arguments: list[Any]) -> asyncio.Future[dict[str, str]]:
+        if len(arguments) != 1 or not isinstance(arguments[0], str):
+            raise InvalidParamsError("one string is wanted")
+        return asyncio.ensure_future(pulled(arguments[0]))
+
+    return command
+
+
+class _FromThread:
+    """An observer for another thread than the one of the event loop."""
+
+    def __init__(self, observer: Observer, loop: asyncio.AbstractEventLoop) -> None:
+        self._observer = observer
+        self._loop = loop
+
+    def notice(self, key: str, message: str, *, warning: bool = True) -> None:
+        self._tell(lambda: self._observer.notice(key, message, warning=warning))
+
+    def progress(self, key: str, title: str, fraction: float | None, *, done: bool = False) -> None:
+        self._tell(lambda: self._observer.progress(key, title, fraction, done=done))
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(what)
+
+
+def _in_thread(work: Callable[[Observer], Path], observer: Observer) -> asyncio.Future[Path]:
+    """A thread that nothing waits for: what has come of a file is kept when the server ends in its middle."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Path] = loop.create_future()
+
+    def settle(path: Path | None, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        elif path is not None:
+            future.set_result(path)
+
+    def run() -> None:
+        path, failed = None, None
+        try:
+            path = work(_FromThread(observer, loop))
+        except Exception as error:  # noqa: BLE001 - the loop's thread raises it again
+            failed = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, path, failed)
+
+    threading.Thread(target=run, name="midfill-pull", daemon=True).start()
+    return future
