@@ -132,7 +132,8 @@ class Flight:
     def _on_text(self, text: str) -> None:
         self._text += text
         self.heard.set()
-        if self._agrees(self._typed):
+        unwanted = not self._waiting and self._grace is None  # it was kept because the service was cold
+        if self._agrees(self._typed) and not unwanted:
             self._tell()
         else:
             self.cancel()

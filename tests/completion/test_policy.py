@@ -194,6 +194,20 @@ async def test_a_service_that_loads_its_model_is_not_made_to_begin_again_at_ever
     assert len(desk.backend.requests) == 2
 
 
+async def test_once_it_has_loaded_it_writes_nothing_that_nobody_waits_for() -> None:
+    loaded, never = asyncio.Event(), asyncio.Event()
+    desk = Desk([loaded, "first()", never], capabilities=REMOTE)
+    older = desk.begin("x = ⟦|⟧\n")
+    await desk.clock.advance(_COLD_S)
+    edited(desk, "1 + ⟦|⟧\n")
+    older.cancel()
+    await desk.clock.advance(1)
+    assert desk.backend.closed == 0
+    loaded.set()
+    await desk.clock.settle()
+    assert desk.backend.closed == 1
+
+
 async def test_a_service_that_is_only_slow_is_cancelled() -> None:
     never = asyncio.Event()
     desk = Desk(lambda _: [never] if len(desk.backend.requests) == 1 else ["y"], capabilities=REMOTE)
