@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
 
 from completion.types import Window
 
@@ -12,8 +11,10 @@ from completion.types import Window
 _GIVEN = {"go": "\t", "makefile": "\t", "yaml": "  ", "dockercompose": "  "}
 _WIDTHS = frozenset((1, 2, 3, 4, 8))
 _STEPS = 2  # that must agree before they count
+# More tells no more: code points before and after the cursor.
+_BEFORE, _AFTER = 3000, 1500
 
-_INDENT = re.compile(r"^([ \t]*)\S", re.M)
+_INDENT = re.compile(r"\n([ \t]*)(?=[^ \t\n])")
 
 
 def unit(window: Window, language_id: str) -> str:
@@ -22,10 +23,9 @@ def unit(window: Window, language_id: str) -> str:
     A step is what a line is indented more than the line above. Lines that continue others may be aligned anyhow, so
     that only a width that most of the steps have is one.
     """
-    return _unit(window.prefix, window.suffix) or _GIVEN.get(language_id, "")
+    return _unit(window.prefix[-_BEFORE:], window.suffix[:_AFTER]) or _GIVEN.get(language_id, "")
 
 
-@lru_cache(maxsize=8)
 def _unit(prefix: str, suffix: str) -> str:
     tabs = prefix.count("\n\t") + suffix.count("\n\t")
     blanks = prefix.count("\n ") + suffix.count("\n ")
@@ -37,8 +37,8 @@ def _unit(prefix: str, suffix: str) -> str:
     widths: Counter[int] = Counter()
     for text in (prefix, suffix):
         above = 0
-        for match in _INDENT.finditer(text):
-            width = len(match[1])
+        for indent in _INDENT.findall(text):
+            width = len(indent)
             if width > above:
                 widths[width - above] += 1
             above = width

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from completion.languages import comment_marks
+from completion.types import Window
 
 _TAB = 8  # columns; only compared with other indentation
 
@@ -18,6 +19,14 @@ _BEGIN = re.compile(
 )
 _ENDED = re.compile(r".*\b(?:end|fi|done|esac)\b[;)]*\Z")
 _WORDY = frozenset({"ruby", "crystal", "elixir", "lua", "julia", "matlab", "shellscript", "fish"})
+
+
+def lines_above(window: Window, count: int) -> list[str]:
+    """The last `count` lines with text before the cursor's, without the white space around them."""
+    lines = window.prefix.rsplit("\n", 2 * count)[:-1]  # twice as many: some are blank
+    if len(lines) == 2 * count:
+        del lines[0]  # all the rest
+    return [bare for line in lines if (bare := line.strip())][-count:]
 
 
 def columns(line: str) -> int:

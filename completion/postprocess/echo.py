@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from completion.lines import opens
+from completion.lines import lines_above, opens
 from completion.postprocess import brackets
 from completion.postprocess.base import Around
 from completion.postprocess.repetition import tells
@@ -34,11 +34,11 @@ def _without_lines_above(text: str, around: Around) -> str:
     lines = text.split("\n")
     if len(lines) < 2 or (window.lead.strip() and window.lead.strip() not in text):
         return text
-    above = [line.strip() for line in window.prefix.split("\n")[:-1] if line.strip()][-_ABOVE:]
+    above = lines_above(window, _ABOVE)
     filled = [number for number, line in enumerate(lines[:-1]) if line.strip()][: len(above)]
     said = [lines[number].strip() for number in filled]
     for count in range(len(said), 0, -1):
-        if said[:count] != above[-count:] or not any(map(tells, said[:count])):
+        if said[0] != above[-count] or said[:count] != above[-count:] or not any(map(tells, said[:count])):
             continue
         rest = "\n".join(lines[filled[count - 1] + 1 :])
         plain = count > 1 or opens(said[0], around.language_id)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from completion.lines import lines_above
 from completion.postprocess.base import Around
 from completion.postprocess.repetition import tells
 from completion.types import Reason
@@ -30,7 +31,7 @@ def drop(text: str, around: Around) -> str | Reason:
         return Reason.DUPLICATE_OF_PREFIX
     if window.lead.strip() or (len(lines) == 1 and len(lines[0]) < _TELLING):
         return text
-    above = [line.strip() for line in window.prefix.split("\n")[:-1] if line.strip()][-_ABOVE:]
+    above = lines_above(window, _ABOVE)
     count = len(lines)
     repeats = above[-count:] == lines
     return Reason.DUPLICATE_OF_PREFIX if repeats and above[-2 * count : -count] != lines else text

@@ -24,6 +24,7 @@ _RUNS = re.compile(rf"([^\x00-\x7f\s\u2500-\u257f])\1{{{_RUN - 1}}}")
 _PERIODS = ((10, 1), (30, 10), (45, 20), (60, 30))
 _LONG = 200  # code points of four times the same
 _WORDS_LOOKED_AT = 480  # code points; 60 words and signs seldom take more
+_END = 6
 # A line's indentation counts by what it differs from that of the line above.
 _WORD = re.compile(r"\n[ \t]*|\w+|([^\w\s])\1*")
 
@@ -65,6 +66,8 @@ def _before_words(text: str) -> int:
     """Where the line begins in which words begin to repeat, up to the text's end."""
     start = max(0, len(text) - _WORDS_LOOKED_AT)
     tail = text[start:].rstrip()
+    if tail.count(tail[-_END:]) < 2:  # the end of what is repeated stands there twice
+        return len(text)
     words, places = _words(tail)
     for found in reversed(_periods(words)):
         few = any(found.count >= count and found.length <= longest for count, longest in _PERIODS)
@@ -110,6 +113,8 @@ def _before_lines(text: str) -> int:
     said = [bare[number] for number in filled]
     # The last line may have been cut.
     for last, whole in ((len(said), True), (len(said) - 1, False)):
+        if said[last - 1 : last] == [] or said[last - 1] not in said[: last - 1]:
+            continue
         for found in reversed(_periods(said[:last])):
             block = said[last - found.length : last]
             rest = said[last:]

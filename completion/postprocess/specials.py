@@ -28,7 +28,7 @@ def cut(text: str, around: Around) -> str:
     if "<" not in text and ">" not in text:
         return text
     window = around.window
-    for token in around.specials:
+    for token in around.specials if "<" in text else ():
         at = text.find(token)
         if at >= 0 and token not in window.prefix and token not in window.suffix:
             text = text[:at]

@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from completion.indents import unit
 from completion.lines import opens
 from completion.postprocess.base import Around
 
 _INDENT = re.compile(r"[ \t]*")
+_INDENTS = re.compile(r"\n([ \t]*)(?=[^ \t\n])")
 _WIDTHS = (4, 2, 8, 3)
 
 
 def fit(text: str, around: Around) -> str:
-    lines = text.split("\n")
     # What stands before the cursor indents the first line, unless the answer does.
     begin = 0 if text[:1] in (" ", "\t") and not around.window.lead.strip() else 1
-    indents = [_INDENT.match(line)[0] for line in lines[begin:] if line.strip()]  # type: ignore[index]
-    if not any(indents) or _in_text(around.window.prefix):
+    if (begin and "\n " not in text and "\n\t" not in text) or _in_text(around.window.prefix):
         return text
     wanted = unit(around.window, around.language_id)
-    change = _change(wanted, indents, text, around) if wanted else None
+    change = _change(wanted, ("\n" * (1 - begin)) + text, text, around) if wanted else None
     if change is None:
         return text
+    lines = text.split("\n")
     for number in range(begin, len(lines)):
         if lines[number].strip():
             indent = _INDENT.match(lines[number])[0]  # type: ignore[index]
@@ -34,14 +35,14 @@ def fit(text: str, around: Around) -> str:
     return "\n".join(lines)
 
 
-def _change(wanted: str, indents: list[str], text: str, around: Around) -> Callable[[str], str] | None:
-    tabs = any("\t" in indent for indent in indents)
-    blanks = any(indent.startswith(" ") for indent in indents)
+def _change(wanted: str, below: str, text: str, around: Around) -> Callable[[str], str] | None:
+    """What makes an indentation out of each. `below`: the lines that the answer indents, each behind its `\\n`."""
     if wanted == "\t":
-        # Blanks behind tabs align.
-        width = 0 if not blanks or tabs else _width([len(indent) for indent in indents], around.window.lead.count("\t"))
+        if "\n " not in below or "\n\t" in below:  # blanks behind tabs align
+            return None
+        width = _width([len(indent) for indent in _INDENTS.findall(below)], around.window.lead.count("\t"))
         return (lambda indent: "\t" * (len(indent) // width) + " " * (len(indent) % width)) if width else None
-    if tabs:
+    if "\t" in text and any("\t" in indent for indent in _INDENTS.findall(below)):
         return lambda indent: indent.replace("\t", wanted)
     return _other_steps(len(wanted), text, around)
 
@@ -63,10 +64,14 @@ def _other_steps(wanted: int, text: str, around: Around) -> Callable[[str], str]
     if lead.strip():
         lead = lead[: len(lead) - len(lead.lstrip())]
     base = len(lead)
-    lines = [line for line in (lead + text.lstrip(" ") if text[:1] == " " else lead + text).split("\n") if line.strip()]
-    depths = [len(line) - len(line.lstrip()) for line in lines]
+    whole = lead + (text.lstrip(" ") if text[:1] == " " else text)
+    depths = [len(indent) for indent in _INDENTS.findall("\n" + whole)]
+    rises = {below - depth for depth, below in pairwise(depths) if below > depth}
+    if not rises or wanted in rises or len(rises) > 2:
+        return None
+    lines = [line for line in whole.split("\n") if line.strip()]
     steps = set()
-    for above, depth, below in zip(lines, depths, depths[1:], strict=False):
+    for above, (depth, below) in zip(lines, pairwise(depths), strict=False):
         if below > depth and not opens(above, around.language_id):
             return None  # aligned
         if below > depth and not above.rstrip().endswith(("(", "[", ",")):  # what goes on may be indented by two steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from completion import postprocess
@@ -62,6 +62,7 @@ def is_part(shown: str, answer: str) -> bool:
     return all(character in left for character in shown)
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(
     before=TEXT,
     after=TEXT,
@@ -93,6 +94,7 @@ def test_nothing_is_invented(before: str, after: str, answer: str, language: str
     assert is_part(window.rest[: result.after], result.text)
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(answer=TEXT, before=TEXT, after=TEXT, language=st.sampled_from(LANGUAGES))
 def test_what_is_shown_is_shown_again(answer: str, before: str, after: str, language: str) -> None:
     window = Window(before.replace("\r\n", "\n"), after.replace("\r\n", "\n"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends.base import Capabilities, ChatPrompt, Delta, File, Finish, InfillPrompt, RawPrompt, Shape
@@ -125,6 +125,7 @@ async def test_a_step_that_ends_the_answer_gives_free_what_later_steps_held() ->
     assert [delta.text async for delta in through(answer(), steps)] == ["", "retu"]
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(
     pieces=st.lists(
         st.sampled_from(
@@ -147,6 +148,7 @@ async def test_stopping_does_not_depend_on_the_split(
     assert (await stopped(case, parts))[0] == whole
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(
     pieces=st.lists(
         st.sampled_from(
