@@ -166,7 +166,7 @@ def test_a_notebook_opened_as_json(editor: Editor, ffm: FfmService) -> None:
     lines = content.split("\n")
     line = next(n for n, each in enumerate(lines) if '"y = ' in each)
     at = line, lines[line].index("y = ") + 4
-    (item,) = client.items(NOTEBOOK, at)
+    (item,) = client.items(NOTEBOOK, at, 2)
     assert item["insertText"] == 'x + [\\"1\\",\\n",\n    "    x]'
     start = item["range"]["start"]
     lines[line] = lines[line][: start["character"]] + item["insertText"] + lines[line][start["character"] :]
