@@ -7,7 +7,6 @@ still, when the settings are read.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -283,19 +282,19 @@ class Session:
         await self.until_started()
         if self._setup is None:
             return NoSuggestion(Reason.NO_BACKEND, "the server did not start"), None
-        return self._fitted(view.asked, view.outcome(await self._setup.engine.complete(view.context, trace)))
+        return self._fitted(view, view.outcome(await self._setup.engine.complete(view.context, trace)))
 
-    def _fitted(self, context: CompletionContext, outcome: Outcome) -> tuple[Outcome, Suggestion | None]:
+    def _fitted(self, view: View, outcome: Outcome) -> tuple[Outcome, Suggestion | None]:
         if isinstance(outcome, NoSuggestion):
             return outcome, None
-        document = self.documents.get(context.document.uri)
+        document = self.documents.get(view.asked.document.uri)
         if document is None:
             return NoSuggestion(Reason.STALE, "the document was closed"), None
-        asked, encoding = context.document.text, self.documents.encoding
-        suggestion = fitted(outcome, context.offset, asked, document.lines, encoding)
+        asked, encoding = view.asked.document.text, self.documents.encoding
+        suggestion = fitted(outcome, view.asked.offset, asked, document.lines, encoding)
         if suggestion is None:
             return NoSuggestion(Reason.STALE), None
-        language = context.document.language_id
+        language = view.context.document.language_id
         learns = self.settings is not None and self.settings.engine.for_language(language).learning
         for each in (suggestion, *suggestion.others):
             self.tally.offered(each.id, language if learns else "")
@@ -333,6 +332,10 @@ class Session:
             for name in names:
                 self._setup.engine.forget(name)
 
+    def saved(self, uri: str) -> None:
+        if self._setup is not None:
+            self._setup.engine.saved(uri)
+
     def clear_cache(self) -> None:
         if self._setup is not None:
             self._setup.engine.clear_cache()
@@ -348,10 +351,13 @@ class Session:
         }
 
     def explain(self, uri: str | None, most: int) -> list[dict[str, Any]]:
-        """The last requests, newest first, of one document or of all."""
+        """The last requests, newest first, of one document or of all, with what was sent as far as it is remembered."""
+        from lsp_server.explaining import explain  # on demand
+
         last = self.traces.last(uri) if uri is not None else None
         found = list(self.traces.recent)[::-1][:most] if uri is None else [last] if last else []
-        return [json.loads(trace.as_json()) for trace in found]
+        documents = [document.snapshot() for document in self.documents]
+        return explain(found, documents, self._setup.engine if self._setup is not None else None)
 
     # Life -------------------------------------------------------------------------------------------------------------
 
