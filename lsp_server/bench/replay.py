@@ -25,6 +25,7 @@ class Tally:
     `characters` were to be typed, `saved` of them came with suggestions, for which `taking` keys were pressed.
     `after_key` is from the last key before a pause to the suggestion on the screen, of all `pauses` in which one came;
     `after_request` is from each request to its answer, of those with a suggestion.
+    `outcomes` are the server's own counts of requests.
     """
 
     characters: int = 0
@@ -39,6 +40,7 @@ class Tally:
     pauses: int = 0
     after_key: list[float] = field(default_factory=list)
     after_request: list[float] = field(default_factory=list)
+    outcomes: dict[str, int] = field(default_factory=dict)
 
     @property
     def saved_share(self) -> float:
@@ -92,6 +94,8 @@ class Replay:
         for session, stretches in sessions:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 await self._session(Path(folder) / _PROJECT, session, stretches, stay_ms)
+        counts = (await self._editor.run("midfill.status"))["counts"]
+        self.tally.outcomes = {outcome: count for outcome, count in counts.items() if count}
 
     async def _session(self, root: Path, session: Session, stretches: Sequence[Stretch], stay_ms: float) -> None:
         """`root` becomes a project with the files of the session."""
