@@ -27,7 +27,7 @@ _SUFFIX = 0.8
 _PASSAGES = 16
 _ENOUGH = 4
 _MARGIN = 20
-_SHORTEST, _LONGEST = 10, 60
+_SHORTEST, _LONGEST = 16, 60
 _BORDER = 8  # lines by which a window grows to begin or end where a block does
 
 # A line belongs to a window if it says that many times what lines say on average; and a window of so many lines counts
@@ -166,12 +166,11 @@ def _gains(lines: Sequence[str], weights: dict[str, float]) -> list[float]:
 
 
 def _bordered(lines: Sequence[str], first: int, end: int) -> tuple[int, int]:
-    """Grown to the nearest beginning and end of a block; where there is none, to the shortest length; cut if long."""
-    begin = next((at for at in range(first, max(-1, first - _BORDER - 1), -1) if _begins(lines, at)), None)
-    stop = next((at for at in range(end, min(len(lines), end + _BORDER) + 1) if _begins(lines, at)), None)
-    missing = max(0, _SHORTEST - ((end if stop is None else stop) - (first if begin is None else begin)))
-    first = max(0, first - missing // 2) if begin is None else begin
-    end = min(len(lines), end + missing - missing // 2) if stop is None else stop
+    """Grown up to where a block begins, down to the shortest length and to where a block ends; cut if too long."""
+    first = next((at for at in range(first, max(-1, first - _BORDER - 1), -1) if _begins(lines, at)), first)
+    end = min(len(lines), max(end, first + _SHORTEST))
+    first = min(first, max(0, end - _SHORTEST))
+    end = next((at for at in range(end, min(len(lines), end + _BORDER) + 1) if _begins(lines, at)), end)
     end = min(end, first + _LONGEST)
     while first < end - 1 and not lines[first].strip():
         first += 1
