@@ -18,7 +18,7 @@ from completion.settings import CompletionSettings
 from completion.several import beside, split
 from completion.stopping import Stream, stop_early
 from completion.tokens import estimate
-from completion.trace import RequestTrace
+from completion.trace import RequestTrace, Sent
 from completion.types import CompletionContext, RawCompletion, Trigger
 
 OnText = Callable[[str], None]
@@ -143,7 +143,7 @@ class Route:
         if count == 1:
             return await self._stream(request, built, plan, asked, trace, on_text)
         if plan.capabilities.several:
-            _note(request, built, plan, trace)
+            _note(request, built, plan, asked.context, trace)
 
             async def read(stream: Stream, index: int) -> RawCompletion:
                 return await _read(stream, built, plan, asked, trace, _nobody if index else on_text)
@@ -168,17 +168,18 @@ class Route:
         trace: RequestTrace,
         on_text: OnText,
     ) -> RawCompletion:
-        _note(request, built, plan, trace)
+        _note(request, built, plan, asked.context, trace)
         raw = await _read(_watched(self.backend.stream(request), trace), built, plan, asked, trace, on_text)
         if trace.first_delta is not None and trace.dispatched is not None:
             self.latencies.append((trace.first_delta - trace.dispatched) / 1000)
         return raw
 
 
-def _note(request: BackendRequest, built: Built, plan: Plan, trace: RequestTrace) -> None:
+def _note(request: BackendRequest, built: Built, plan: Plan, context: CompletionContext, trace: RequestTrace) -> None:
     trace.dispatched = trace.elapsed()
     trace.shape, trace.family = shape_of(request.prompt).value, built.family
     trace.files, trace.pieces = tuple(file.path for file in plan.extra), plan.pieces
+    trace.sent = Sent(request.prompt, context.document, plan.window, built.stand_ins)
     trace.prompt = shown(request.prompt) if trace.text else None
 
 

@@ -8,20 +8,33 @@ import json
 import os
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from backends.base import Usage
+from backends.base import Prompt, Usage
 from completion.clock import Clock
-from completion.types import Completion, ContextPiece, Outcome, Reason
+from completion.privacy import StandIn
+from completion.types import Completion, ContextPiece, DocumentSnapshot, Outcome, Reason, Window
 
 SHOWN = "shown"
 
 # Documents whose last request is remembered, and requests remembered in all.
 _DOCUMENTS = 200
 _RECENT = 50
+_SENT = 10  # of which it is remembered what was sent
 
 # New in each process, so that a trace does not tell which files it speaks of.
 _SALT = os.urandom(16)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a backend was asked. `stand_ins` stand in the prompt for secrets."""
+
+    prompt: Prompt = field(repr=False)
+    document: DocumentSnapshot = field(repr=False)
+    window: Window = field(repr=False)
+    stand_ins: tuple[StandIn, ...] = ()
 
 
 class RequestTrace:
@@ -51,6 +64,7 @@ class RequestTrace:
         "received",
         "reused_tokens",
         "saved_tokens",
+        "sent",
         "shape",
         "text",
         "uri_hash",
@@ -66,6 +80,7 @@ class RequestTrace:
         self.detail: str | None = None  # more about the reason, such as a backend's error
         self.files: tuple[str, ...] = ()  # paths of the other files in the prompt; never written
         self.pieces: tuple[ContextPiece, ...] = ()  # the same with where they come from; never written
+        self.sent: Sent | None = None  # kept for the last requests alone; never written
         self.filters: tuple[str, ...] = ()  # what stopped, changed or silenced the answer, in this order
         self.backend: str | None = None  # that gave the answer, or was asked last
         self.failures: list[str] = []  # "name:kind" of each backend that was asked before
@@ -95,7 +110,7 @@ class RequestTrace:
 
     def join(self, older: RequestTrace) -> None:
         """Take over what became of an older request that answers this one, too."""
-        for name in ("backend", "failures", "shape", "family", "files", "pieces", "prompt"):
+        for name in ("backend", "failures", "shape", "family", "files", "pieces", "prompt", "sent"):
             setattr(self, name, getattr(older, name))
         for name in ("prompt_tokens", "reused_tokens", "generated_tokens"):
             setattr(self, name, getattr(older, name))
@@ -113,7 +128,7 @@ class RequestTrace:
         self.generated_tokens = usage.generated_tokens
 
     def as_json(self) -> str:
-        kept = ("received", "text", "files", "pieces")
+        kept = ("received", "text", "files", "pieces", "sent")
         fields = [name for name in self.__slots__ if not name.startswith("_") and name not in kept]
         texts = ("prompt", "answer")
         ordered = [
@@ -156,6 +171,8 @@ class TraceLog:
             trace.detail = outcome.detail or None
         self._counts[trace.reason] += 1
         self._recent.append(trace)
+        if len(self._recent) > _SENT:
+            self._recent[-1 - _SENT].sent = None
         self._last[trace.uri_hash] = trace
         self._last.move_to_end(trace.uri_hash)
         if len(self._last) > _DOCUMENTS:

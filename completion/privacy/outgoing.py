@@ -28,10 +28,10 @@ def outgoing(material: Material, redactor: Redactor, around: tuple[str, str]) ->
     stand_ins = window.stand_ins
     names = {name: redactor.clean(name) for name in (material.path, material.repo) if name}
     extra = []
-    for file in material.extra:
+    for number, file in enumerate(material.extra, 1):
         path = redactor.clean(file.path)
         found = redactor.found_in(file.text)
-        stand_ins += tuple(replace(each, where=path.text) for each in (*path.stand_ins, *found))
+        stand_ins += tuple(replace(each, extra=number) for each in (*path.stand_ins, *found))
         extra.append(replace(file, path=path.text) if path.stand_ins else file)
     if not (stand_ins or any(name.stand_ins for name in names.values())):
         return material, ()

@@ -17,13 +17,13 @@ _CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """`line` counts from 0 in the text that was cleaned; `where` names that text."""
+    """`line` counts from 0 in the text that was cleaned: the window, or the extra file of this number (from 1)."""
 
     kind: str
     line: int
     text: str
     secret: str = field(repr=False)
-    where: str = ""
+    extra: int = 0
 
 
 def stand_in(secret: str) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 
 from backends.base import Backend, ErrorKind
 from completion.clock import SystemClock
-from completion.privacy import Ignored
+from completion.explain import Explained, explained, readable
+from completion.privacy import Ignored, Policy
 from completion.trace import TraceLog
 from completion.types import Completion, CompletionContext, DocumentSnapshot, NoSuggestion, Outcome, Reason, Trigger
 from lsp_server import cli, compose, fds, ipynb
@@ -36,7 +37,7 @@ _TIMES = ("debounced", "dispatched", "first_delta", "last_delta", "answered")
 class _Answer:
     outcome: Outcome
     trace: Mapping[str, Any]
-    files: tuple[str, ...]
+    explained: Explained | None
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -52,7 +53,7 @@ def command(arguments: argparse.Namespace) -> int:
     tell(problems)
     if wanted not in ((), settings.order):
         return cli.USAGE  # told above
-    context = _context(texts, offset, root, Ignored(settings.engine.privacy.ignore))
+    context = _context(texts, offset, root, Policy(settings.engine, SystemClock()).ignored)
     with fds.take_stdout() as out:
         terminal = Terminal(out, explain=arguments.explain)
         backends = compose.build_backends(settings, terminal)
@@ -65,9 +66,6 @@ def command(arguments: argparse.Namespace) -> int:
 def _context(texts: Sequence[tuple[Path, str]], offset: int, root: Path, ignored: Ignored) -> CompletionContext:
     """The first of `texts` as the file to complete, the others as files that are open beside it."""
     documents = [_place.snapshot(path, text, root, ignored) for path, text in texts]
-    for (path, _), document in list(zip(texts, documents, strict=True))[1:]:
-        if ignored(document):
-            note(f"{path} is not shown to the model: it matches privacy.ignore")
     return CompletionContext(
         document=documents[0],
         offset=offset,
@@ -90,6 +88,9 @@ async def _ask(
         for backend in backends:
             await stack.enter_async_context(aclosing(backend))
         engine = await stack.enter_async_context(aclosing(compose.build_engine(settings, backends, traces, terminal)))
+        for document in context.others:
+            if why := engine.left_out(document):
+                note(f"{document.path or document.uri} is not shown to the model: {why}")
         trace = traces.begin("1", context.document.uri)
         view = ipynb.view(context, _notebook(context.document))
         if isinstance(view, Reason):
@@ -99,7 +100,7 @@ async def _ask(
         traces.finish(trace, outcome)
     if stream:
         _show_piece("\n")
-    return _Answer(outcome, json.loads(lines[-1]), trace.files)
+    return _Answer(outcome, json.loads(lines[-1]), explained(trace))
 
 
 def _show_piece(text: str) -> None:
@@ -109,8 +110,7 @@ def _show_piece(text: str) -> None:
 def _show(arguments: argparse.Namespace, context: CompletionContext, answer: _Answer, terminal: Terminal) -> int:
     outcome = answer.outcome
     if arguments.explain:
-        _explain(answer.trace)
-        note(f"open files: {', '.join(answer.files) or 'none'}")
+        _explain(answer)
     if arguments.json:
         terminal.result(json.dumps(_as_json(context, answer)))
     elif isinstance(outcome, Completion):
@@ -129,7 +129,9 @@ def _code(outcome: NoSuggestion, failures: Sequence[str]) -> int:
     return _CODES.get(outcome.reason, cli.NO_SUGGESTION)
 
 
-def _explain(trace: Mapping[str, Any]) -> None:
+def _explain(answer: _Answer) -> None:
+    trace = answer.trace
+
     def shown(*names: str, unit: str = "") -> str:
         return ", ".join(f"{name} {trace[name]}{unit}" for name in names if trace[name] is not None) or "unknown"
 
@@ -139,6 +141,14 @@ def _explain(trace: Mapping[str, Any]) -> None:
     note(f"tokens: {shown('prompt_tokens', 'reused_tokens', 'generated_tokens')}")
     note(f"times: {shown(*_TIMES, unit=' ms')}")
     note(f"{shown('reason', 'cache')}")
+    if answer.explained is None:
+        note("sent: nothing")
+        return
+    for line in readable(answer.explained):
+        note(line)
+    note("the prompt as it was formed, up to the next line of midfill:")
+    fds.say(answer.explained.prompt.rstrip("\n") + "\n")
+    note("end of the prompt")
 
 
 def _as_json(context: CompletionContext, answer: _Answer) -> dict[str, Any]:

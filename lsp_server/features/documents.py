@@ -42,6 +42,7 @@ def register(server: Server) -> None:
         session.closed(params.text_document.uri)
 
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        session.saved(params.text_document.uri)
         if params.text_document.uri.endswith(PROJECT_FILE):
             server.reload_settings()
 

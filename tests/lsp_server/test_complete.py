@@ -71,6 +71,27 @@ def test_explain_and_stream_go_to_stderr(project: Path) -> None:
     assert "midfill: reason shown, cache miss" in lines
 
 
+def test_explain_shows_what_was_sent_and_why(project: Path, service: FfmService) -> None:
+    secret = "ghp_" + "A1b2C3d4E5" * 3
+    (project / "other.py").write_text(f'KEY = "{secret}"\nOTHER = 1\n')
+    (project / ".gitignore").write_text("# generated\ngen_*\n")
+    (project / "gen_a.py").write_text("HIDDEN = 1\n")
+    done = complete(project, "--explain", "--open", "other.py", "--open", "gen_a.py")
+    lines = done.stderr.split("\n")
+    assert "midfill: gen_a.py is not shown to the model: it matches `gen_*`, line 2 of .gitignore" in lines
+    assert any(
+        re.fullmatch(r"midfill: sent: add\.py lines 1 to 4; source window, score 1\.00, about \d+ tokens", line)
+        for line in lines
+    )
+    assert any(line.startswith("midfill: sent: other.py lines 1 to 2; source ") for line in lines)
+    begin = lines.index("midfill: the prompt as it was formed, up to the next line of midfill:")
+    shown = "\n".join(lines[begin + 1 : lines.index("midfill: end of the prompt")])
+    assert "def add(a, b):\n    return [hole]" in shown
+    assert secret in shown, "a service on this machine sees it"
+    assert secret in service.log[0].text
+    assert "HIDDEN" not in done.stderr + service.log[0].text
+
+
 def test_open_files_are_shown_to_the_model_but_for_ignored_ones(project: Path, service: FfmService) -> None:
     (project / "other.py").write_text("OTHER = 1\n")
     (project / ".env").write_text("HIDDEN=1\n")
