@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sysconfig
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from lsp_server.bench.context_code import CodeFile, code_file
+from lsp_server.bench.context_edits import History
 from lsp_server.language_ids import language_id
 
 _CODE = (
@@ -26,9 +26,6 @@ _SKIPPED = frozenset(_NOT_WRITTEN.split())
 _TESTS = frozenset({"test", "tests"})  # only some versions of Python have theirs within the packages
 _LARGEST = 300_000  # bytes of one file: larger ones were not written by hand
 _MOST = 3_000  # files of one repository
-_COMMITS = 1_000  # that tell what is changed together
-_WIDE = 20  # files; a commit of more says nothing about two of them
-_GIT_S = 20.0
 
 
 class DataError(Exception):
@@ -44,6 +41,7 @@ class Repository:
     files: Mapping[str, CodeFile]
     definers: Mapping[str, frozenset[str]]
     together: Mapping[str, Counter[str]]
+    history: History
     by_stem: Mapping[tuple[str, ...], Sequence[str]]
 
     def imported(self, file: CodeFile) -> list[CodeFile]:
@@ -104,12 +102,14 @@ def _read(name: str, root: Path, folders: Sequence[Path], skipped: Collection[st
         stem = _stem(file)
         for start in range(len(stem)):
             by_stem[stem[start:]].append(file.path)
+    history = History(root, files.keys())
     return Repository(
         name,
         root,
         files,
         {defined: frozenset(paths) for defined, paths in definers.items()},
-        _together(root, files.keys()),
+        history.together(),
+        history,
         by_stem,
     )
 
@@ -148,21 +148,3 @@ def _shared(one: str, other: str) -> int:
     return next(
         (number for number, (left, right) in enumerate(pairs) if left != right), min(one.count("/"), other.count("/"))
     )
-
-
-def _together(root: Path, known: Collection[str]) -> Mapping[str, Counter[str]]:
-    """Nothing where git knows nothing."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    if not (root / ".git").exists():
-        return found
-    command = ["git", "-C", str(root), "log", f"-{_COMMITS}", "--no-merges", "--name-only", "--format=%x01"]
-    try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_S)
-    except (OSError, subprocess.SubprocessError):
-        return found
-    for commit in done.stdout.decode("utf-8", "replace").split("\x01"):
-        changed = sorted({path for path in commit.split("\n") if path in known})
-        if len(changed) <= _WIDE:
-            for path in changed:
-                found[path].update(other for other in changed if other != path)
-    return found

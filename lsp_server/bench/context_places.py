@@ -27,8 +27,10 @@ SETTINGS = CompletionSettings(prompt_tokens=_DEFAULT + TOKENS)
 CAPABILITIES = Capabilities(shapes=frozenset({Shape.RAW}), remote=False)
 _TOGETHER = 6  # open documents that were changed together with the current one
 _LATER = 0.5  # how much later than related ones the others were viewed, of the time in which all were
+_WRITTEN = 3  # open documents in which was written just before, at most
 _TRIES = 60  # lines looked at for each place wanted
 _LEAST = 3  # files of a language: with fewer there is nothing elsewhere
+_PART = 0.1  # of the files: languages with fewer are not what the repository is written in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,9 +91,11 @@ class Sampler:
         self._count = 0
 
     def places(self, count: int) -> list[Place]:
-        """At most `count`, of all languages alike."""
-        languages = Counter(file.language_id for file in self._repository.files.values())
-        chosen = sorted(language for language, files in languages.items() if files >= _LEAST)
+        """At most `count`, of the languages the repository is written in alike."""
+        files = self._repository.files
+        languages = Counter(file.language_id for file in files.values())
+        least = max(_LEAST, _PART * len(files))
+        chosen = sorted(language for language, number in languages.items() if number >= least)
         return [
             place
             for number, language in enumerate(chosen)
@@ -124,7 +128,9 @@ class Sampler:
         wanted = frozenset(needed.difference(WORD.findall(seen.prefix), WORD.findall(seen.suffix)))
         if not wanted:
             return None
-        others = tuple(self._documents[other.path] for other in self._open(file))
+        written = self._written(file, line)
+        others = tuple(self._documents[other.path] for other in self._open(file) if other.path not in written)
+        others = (*written.values(), *others)[:OPEN]
         return Place(self._repository, file, line, wanted, replace(context, others=others))
 
     def _elsewhere(self, file: CodeFile, line: int, name: str) -> bool:
@@ -144,6 +150,17 @@ class Sampler:
         opened += self._random.sample(others, min(len(others), OPEN - len(opened)))
         viewed = {path: self._random.random() + _LATER * (path not in related) for path in opened}
         return [files[path] for path in sorted(opened, key=viewed.__getitem__)]
+
+    def _written(self, file: CodeFile, line: int) -> dict[str, DocumentSnapshot]:
+        """Documents of which the user has just written what the commit of the line added to them: half of these."""
+        history = self._repository.history
+        found: dict[str, DocumentSnapshot] = {}
+        for path, commit in history.written_with(file.path, line).items():
+            if len(found) < _WRITTEN and self._random.random() < 0.5:
+                document = self._documents[path]
+                before = history.before(path, self._repository.files[path].text, commit)
+                found[path] = replace(document, opened=PlainText(before))
+        return found
 
     def _document(self, file: CodeFile, text: str, version: int) -> DocumentSnapshot:
         path = self._repository.root / file.path

@@ -71,7 +71,10 @@ class Ours:
 
     def __call__(self, place: Place) -> Sequence[File]:
         extra = self._planner.plan(place.context, SETTINGS, CAPABILITIES).extra
-        self._planner.forget(place.context.document.uri)
+        # The next place is another session's, but for what is known of documents that stay as they are.
+        for document in (place.context.document, *place.context.others):
+            if document is place.context.document or document.opened is not None:
+                self._planner.forget(document.uri)
         return extra
 
 

@@ -95,12 +95,41 @@ def test_imports_lead_to_files(shop: Path) -> None:
     assert [file.path for file in repository.imported(page)] == ["web/basket.js"]
 
 
+def commit(folder: Path, *paths: str) -> None:
+    git = ["git", "-C", str(folder), "-c", "user.name=Tester", "-c", "user.email=tester@example.invalid"]
+    for step in (["init", "-q"], ["add", *paths], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *step], check=True)
+
+
 def test_what_changed_in_one_commit_belongs_together(shop: Path) -> None:
     assert read(shop).together == {}
-    git = ["git", "-C", str(shop), "-c", "user.name=Tester", "-c", "user.email=tester@example.invalid"]
-    for step in (["init", "-q"], ["add", "shop"], ["commit", "-qm", "one"], ["add", "web"], ["commit", "-qm", "two"]):
-        subprocess.run([*git, *step], check=True)
+    commit(shop, "shop")
+    commit(shop, "web")
     assert read(shop).together["web/page.js"] == {"web/basket.js": 1, "web/more.js": 1}
+
+
+def test_what_a_commit_wrote_is_known_line_by_line(shop: Path) -> None:
+    commit(shop, "shop", "web")
+    stock, basket = shop / "shop/stock.py", shop / "shop/basket.py"
+    before = stock.read_text(encoding="utf-8")
+    for path in (stock, basket):
+        path.write_text("added_one = 1\n" + path.read_text(encoding="utf-8") + "added_two = 2\n", encoding="utf-8")
+    commit(shop, "shop")
+    repository = read(shop)
+    history, text = repository.history, repository.files["shop/stock.py"].text
+    assert history.written_with("shop/basket.py", 1).keys() == repository.files.keys() - {"shop/basket.py"}
+    (other, name), *more = history.written_with("shop/basket.py", 0).items()
+    assert (other, more) == ("shop/stock.py", [])
+    assert history.before(other, text, name) == before
+    places = [place for seed in range(8) for place in Sampler(repository, seed).places(20)]
+    opened = {other.opened is None for place in places for other in place.context.others}
+    assert opened == {True, False}
+
+
+def test_without_git_nothing_was_written_together(shop: Path) -> None:
+    history = read(shop).history
+    assert history.written_with("shop/basket.py", 0) == {}
+    assert history.before("shop/stock.py", "text\n", "name") == "text\n"
 
 
 def test_a_place_wants_what_is_defined_elsewhere_and_not_in_sight(shop: Path) -> None:
