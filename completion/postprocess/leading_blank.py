@@ -1,4 +1,4 @@
-"""SentencePiece models begin an answer with a blank that is none: not after a blank, not at a line's beginning."""
+"""SentencePiece models begin an answer with a blank that is none: not at a line's beginning, behind a blank or bracket."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ def drop(text: str, around: Around) -> str:
         return text
     if not lead.strip():
         return text if _indents(lead + " ", text) else text[1:]
+    if lead[-1] in "([":  # some write `f( a )`, throughout
+        return text if f"{lead[-1]} " in around.window.prefix + around.window.suffix else text[1:]
     return text[1:] if lead[-1] == " " else text
 
 

@@ -108,7 +108,7 @@ def _before_lines(text: str) -> int:
     for number in range(1, len(bare)):
         equal = equal + 1 if bare[number] == bare[number - 1] and tells(bare[number]) else 1
         if equal == _EQUAL:
-            return _behind_first(lines, number - _EQUAL + 1, 1)
+            return _behind_first(lines, number - _EQUAL + 1, 1, _EQUAL)
     filled = [number for number, line in enumerate(bare) if line]
     said = [bare[number] for number in filled]
     # The last line may have been cut.
@@ -123,7 +123,8 @@ def _before_lines(text: str) -> int:
                 continue
             if _too_often(block, found.count):
                 first = filled[last - found.count]
-                return _behind_first(lines, first, filled[last - found.count + found.length - 1] + 1 - first)
+                length = filled[last - found.count + found.length - 1] + 1 - first
+                return _behind_first(lines, first, length, found.count // found.length)
     return len(text)
 
 
@@ -169,8 +170,8 @@ def _whole_lines(text: str, end: int) -> int:
     return max(0, text.rfind("\n", 0, end + 1))
 
 
-def _behind_first(lines: list[str], begin: int, count: int) -> int:
-    """The end of the first of equal blocks of `count` lines. A short one that the answer begins with is junk itself."""
-    if count < _BLOCK_LINES and not any(map(str.strip, lines[:begin])):
+def _behind_first(lines: list[str], begin: int, count: int, times: int) -> int:
+    """The end of the first of equal blocks of `count` lines. If the answer begins with it, it is mostly junk itself."""
+    if (count < _BLOCK_LINES or times > 2) and not any(map(str.strip, lines[:begin])):
         return 0
     return len("\n".join(lines[: begin + count]))
