@@ -5,7 +5,7 @@ A passage is a leaf of a document's lines. An edit replaces one leaf, so one is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from math import log
@@ -47,7 +47,7 @@ class Passage:
 class Index:
     def __init__(self) -> None:
         self._documents: dict[str, _Document] = {}
-        self._leaves: dict[int, tuple[str, Leaf, set[str]]] = {}  # by slot: document, lines, terms
+        self._leaves: dict[int, tuple[str, Leaf, tuple[str, ...]]] = {}  # by slot: document, lines, terms
         self._found: dict[str, list[int]] = {}  # slots by term
         self._next = 0
         self._free: list[int] = []  # slots below `_next` that hold nothing
@@ -154,8 +154,8 @@ class Index:
 
     def _put(self, slot: int, uri: str, leaf: Leaf) -> None:
         new = terms("".join(leaf))
-        old = self._leaves[slot][2] if slot in self._leaves else set()
-        self._leaves[slot] = (uri, leaf, new)
+        old = set(self._leaves[slot][2] if slot in self._leaves else ())
+        self._leaves[slot] = (uri, leaf, tuple(new))  # a set would take five times the memory
         for term in new - old:
             self._found.setdefault(term, []).append(slot)
         self._remove(slot, old - new)
@@ -164,7 +164,7 @@ class Index:
         self._remove(slot, self._leaves.pop(slot)[2])
         self._free.append(slot)
 
-    def _remove(self, slot: int, gone: set[str]) -> None:
+    def _remove(self, slot: int, gone: Iterable[str]) -> None:
         for term in gone:
             slots = self._found[term]
             if len(slots) == 1:
