@@ -1,4 +1,4 @@
-"""SentencePiece models begin an answer with a blank that is none: not at a line's beginning, behind a blank or bracket."""
+"""SentencePiece models begin an answer with a blank that is none: not at a line's start, behind a blank or bracket."""
 
 from __future__ import annotations
 

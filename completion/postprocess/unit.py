@@ -40,15 +40,25 @@ def _change(wanted: str, below: str, text: str, around: Around) -> Callable[[str
     if wanted == "\t":
         if "\n " not in below or "\n\t" in below:  # blanks behind tabs align
             return None
-        width = _width([len(indent) for indent in _INDENTS.findall(below)], around.window.lead.count("\t"))
+        width = _width([len(indent) for indent in _INDENTS.findall(below)], _depth(around))
         return (lambda indent: "\t" * (len(indent) // width) + " " * (len(indent) % width)) if width else None
     if "\t" in text and any("\t" in indent for indent in _INDENTS.findall(below)):
         return lambda indent: indent.replace("\t", wanted)
     return _other_steps(len(wanted), text, around)
 
 
+def _depth(around: Around) -> int:
+    """How many tabs the answer begins with, those before the cursor among them."""
+    window = around.window
+    if window.lead:
+        return window.lead.count("\t")
+    above = window.prefix.rstrip()
+    line = above[above.rfind("\n") + 1 :]
+    return line.count("\t") + opens(line, around.language_id)
+
+
 def _width(lengths: list[int], depth: int) -> int:
-    """How many blanks of the answer are one tab. `depth`: tabs of the cursor's line, at which the answer begins."""
+    """How many blanks of the answer are one tab. `depth`: tabs with which it begins."""
     filled = [length for length in lengths if length]
     fitting = {width: sum(length % width == 0 for length in filled) for width in _WIDTHS}
     best = max(fitting.values())

@@ -178,3 +178,60 @@ async def test_an_answer_without_a_whole_line_has_time() -> None:
 def test_nothing_is_made_of_nothing(marked: str) -> None:
     around = postprocess.Around(window_of(marked))
     assert postprocess.finish(postprocess.begin("", around).text, around).reason is Reason.EMPTY
+
+
+BELOW = {
+    "go": ("\t", "\t\treturn fmt.Errorf(path)", "\t}"),
+    "python": ("    ", "        return format(path)", "    raise ValueError(path)"),
+    "ruby": ("  ", "    raise ArgumentError", "  end"),
+    "java": ("    ", "        return String.valueOf(path);", "    }"),
+    "shellscript": ("  ", '    echo "$path: not found"', "  fi"),
+    "html": ("  ", '    <li class="last">path</li>', "  </ul>"),
+}
+
+
+@pytest.mark.parametrize("language", BELOW)
+@pytest.mark.parametrize("form", ["same", "trailing", "shallower", "tabs", "more", "cut", "blank"])
+def test_lines_that_follow_are_not_shown_again(language: str, form: str) -> None:
+    indent, line, closing = BELOW[language]
+    new = f"{indent * 2}first_line(one)"
+    repeated = {
+        "same": line,
+        "trailing": f"{line}  ",
+        "shallower": line[len(indent) :],
+        "tabs": "\t\t" + line.strip(),
+        "more": f"{line}\n{closing}\n\n{indent}something_else(2)",
+        "cut": line[:-3],
+        "blank": f"\n{line}",
+    }[form]
+    window = window_of(f"{indent}above:\n{indent * 2}⟦|⟧\n{line}\n{closing}\n")
+    around = postprocess.Around(window, UNMISTAKABLE, language, automatic=True)
+    answer = f"{new.strip()}\n{repeated}"
+    if form == "more":  # such an answer is ended at the line that follows
+        answer = answer[: answer.index(line)]
+    begun = postprocess.begin(answer, around)
+    assert postprocess.finish(begun.text, around).text == new.strip()
+
+
+@pytest.mark.parametrize("token", UNMISTAKABLE)
+async def test_no_special_token_is_shown(token: str) -> None:
+    for answer in (f"1{token}", f"1{token}2\n", f"1{token}{token}", f"1{token[:-1]}"):
+        outcome = await Desk([answer]).ask("x = ⟦|⟧\n")
+        assert isinstance(outcome, Completion)
+        assert outcome.text == "1", answer
+    # Split over deltas, and by themselves.
+    outcome = await Desk(["1", *token, "2"]).ask("x = ⟦|⟧\n")
+    assert isinstance(outcome, Completion)
+    assert outcome.text == "1"
+    assert reason(await Desk([token]).ask("x = ⟦|⟧\n")) is Reason.EMPTY
+
+
+@pytest.mark.parametrize("column", ["", "\t", "\t\t"])
+def test_tabs_stay_tabs_wherever_the_cursor_is(column: str) -> None:
+    window = window_of(f"func f() {{\n\tif a {{\n\t\tb()\n\t}}\n\tif c {{\n{column}⟦|⟧\n\t}}\n}}\n")
+    around = postprocess.Around(window, UNMISTAKABLE, "go", automatic=True)
+    for unit in ("\t", "    ", "  "):
+        answer = f"{unit * 2}d()\n{unit * 2}e()"[len(column) and len(unit) * len(column) :]
+        result = postprocess.finish(postprocess.begin(answer, around).text, around)
+        lines = (window.lead + result.text).split("\n")
+        assert [line[: len(line) - len(line.lstrip())] for line in lines] == ["\t\t", "\t\t"], (unit, result)
