@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keys", type=int, default=KEYS, metavar="N", help=f"of the recording; {KEYS} if not given, 0: all"
     )
-    parser.add_argument("--speed", type=float, default=1.0, metavar="F", help="pauses of the typist F times shorter")
+    parser.add_argument("--speed", type=float, default=1.0, metavar="F", help="divide the pauses of who types by F")
     parser.add_argument("--variant", action="append", metavar="NAME", help="only this row; repeatable")
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="rows with the FFM service side by side")
     parser.add_argument(
@@ -149,7 +149,7 @@ class _Bench:
     def _how(self, group: str) -> str:
         pace = self._pace
         service = f"{pace.latency_ms:.0f} ms to the first token, knows {pace.hits:.0%} of the words, "
-        pauses = "pauses as they are" if self._speed == 1 else f"pauses {self._speed:g} times shorter"
+        pauses = "pauses as they are" if self._speed == 1 else f"pauses divided by {self._speed:g}"
         return f"{service if group == FFM else ''}{len(self._sessions)} sessions, {pauses}"
 
 
