@@ -7,7 +7,7 @@ hold long runs of a character; then the answer may, too. Must not know the model
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from completion.postprocess.base import Around
@@ -69,7 +69,7 @@ def _before_words(text: str) -> int:
     if tail.count(tail[-_END:]) < 2:  # the end of what is repeated stands there twice
         return len(text)
     words, places = _words(tail)
-    for found in reversed(_periods(words)):
+    for found in _longest(_periods(words)):
         few = any(found.count >= count and found.length <= longest for count, longest in _PERIODS)
         # Long words are fewer.
         few = few or (found.count >= 4 * found.length and len(tail) - places[-found.count] >= _LONG)
@@ -115,11 +115,9 @@ def _before_lines(text: str) -> int:
     for last, whole in ((len(said), True), (len(said) - 1, False)):
         if said[last - 1 : last] == [] or said[last - 1] not in said[: last - 1]:
             continue
-        for found in reversed(_periods(said[:last])):
+        for found in _longest(_periods(said[:last])):
             block = said[last - found.length : last]
-            rest = said[last:]
-            expected = said[last - found.length : last - found.length + 1]
-            if not whole and not (rest and expected and expected[0].startswith(rest[0])):
+            if not whole and not block[0].startswith(said[last]):
                 continue
             if _too_often(block, found.count):
                 first = filled[last - found.count]
@@ -163,6 +161,11 @@ def _periods(elements: Sequence[Hashable], least: int = 2) -> list[_Period]:
         if at + 1 >= least and 2 * length <= at + 1:
             found.append(_Period(at + 1, length))
     return found
+
+
+def _longest(periods: list[_Period]) -> Iterable[_Period]:
+    """The longest end of each period: shorter ones say the same."""
+    return {period.length: period for period in periods}.values()
 
 
 def _whole_lines(text: str, end: int) -> int:
