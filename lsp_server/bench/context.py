@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="repositories, or folders with some; midfill's source and Python's standard library if not given",
     )
-    parser.add_argument("--limit", type=int, default=300, metavar="N", help="N places, of all repositories alike; 300")
+    parser.add_argument("--limit", type=int, default=200, metavar="N", help="N places, of all repositories alike; 200")
     parser.add_argument("--seed", type=int, default=1, help="other places and other open documents; 1 if not given")
     parser.add_argument("--json", action="store_true", help="print one JSON object, with all places")
     parser.set_defaults(config=None)
