@@ -34,6 +34,25 @@ def _unit(prefix: str, suffix: str) -> str:
             return "\t"
         if tabs == blanks:
             return ""
+    widths = _steps(prefix, suffix)
+    found = widths.most_common(1)
+    if not found or found[0][0] not in _WIDTHS or found[0][1] < _STEPS or found[0][1] * 2 <= widths.total():
+        return ""
+    return " " * found[0][0]
+
+
+def is_depth(window: Window, indent: str) -> bool:
+    """Whether some line near the cursor is indented just so."""
+    found = re.compile(rf"\n{indent}(?=[^ \t\n])")
+    return bool(found.search(window.prefix[-_BEFORE:]) or found.search(window.suffix[:_AFTER]))
+
+
+def has_step(window: Window, width: int) -> bool:
+    """Whether some line near the cursor is indented by so many columns more than the one above."""
+    return width in _steps(window.prefix[-_BEFORE:], window.suffix[:_AFTER])
+
+
+def _steps(prefix: str, suffix: str) -> Counter[int]:
     widths: Counter[int] = Counter()
     for text in (prefix, suffix):
         above = 0
@@ -42,7 +61,4 @@ def _unit(prefix: str, suffix: str) -> str:
             if width > above:
                 widths[width - above] += 1
             above = width
-    found = widths.most_common(1)
-    if not found or found[0][0] not in _WIDTHS or found[0][1] < _STEPS or found[0][1] * 2 <= widths.total():
-        return ""
-    return " " * found[0][0]
+    return widths

@@ -21,8 +21,7 @@ _QUOTES = re.compile(r'"""|\'\'\'')
 class Scope:
     """Ends before the first line that is shallower than the block; a line that closes the block is its last one.
 
-    `lead` stands before the cursor on its line. What goes on with a block (`else`) belongs to the answer only if the
-    cursor's line opens that block. Text inside triple quotes is not looked at.
+    `lead` stands before the cursor on its line. Text inside triple quotes is not looked at.
     """
 
     def __init__(self, lead: str, language_id: str) -> None:
@@ -31,7 +30,6 @@ class Scope:
         self._begun = lead.strip() != ""
         # The answer may repeat the cursor's indentation, or begin with a blank that is none.
         self._deepest = columns(lead) if lead and not self._begun else None
-        self._opened = False  # by the first line
         self._limit: int | None = None  # columns; None until a line with text has ended
         self._quoted = len(_QUOTES.findall(lead)) % 2 == 1
         self._held = ""  # what was not let pass: line ends and blank lines, and the current line if it may end all
@@ -76,7 +74,7 @@ class Scope:
         bare, ends = line.strip(), False
         if not self._stays and not (self._directives and bare.startswith("#")):
             closes = _CLOSERS.match(bare) is not None
-            if not closes and not (self._opened and _GOES_ON.match(bare)):
+            if not closes and not _GOES_ON.match(bare):
                 return True
             ends = closes and not bare.endswith(_OPENERS)
         self._pass(passed)
@@ -84,9 +82,9 @@ class Scope:
             # A block that the cursor's line opens, or one at the margin, is all that is wanted; within a block an
             # answer may go on behind the blocks it opens itself.
             opened = bare.endswith(_OPENERS) or opens(line, self._language)
-            self._opened = opened and (self._begun or self._depth == 0)
+            opened = opened and (self._begun or self._depth == 0)
             depth = self._depth if self._deepest is None else min(self._depth, self._deepest)
-            self._limit = depth + 1 if self._opened else depth
+            self._limit = depth + 1 if opened else depth
         self._quoted ^= len(_QUOTES.findall(line)) % 2 == 1
         return ends
 

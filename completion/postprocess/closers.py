@@ -28,6 +28,10 @@ class _Scan:
     closers: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...]
 
+    @property
+    def loose(self) -> int:
+        return len(self.open) + len(self.closers)
+
     def same(self, text: str, other: _Scan, other_text: str) -> bool:
         return [text[at] for at in (*self.open, *self.closers)] == [
             other_text[at] for at in (*other.open, *other.closers)
@@ -41,8 +45,8 @@ def cover(text: str, around: Around) -> str | Edit | Reason:
     if run is None:
         return text if rest.strip() else _without_surplus(text, around)
     base, whole = lead + rest, lead + text + rest
-    wanted = scan(base)
-    if scan(whole).same(whole, wanted, base):
+    wanted, found = scan(base), scan(whole)
+    if found.same(whole, wanted, base) or found.loose < wanted.loose:
         return text
     for count in range(1, run.end() + 1):
         line = lead + text + rest[count:]
@@ -63,6 +67,12 @@ def _taking(text: str, own: list[int], count: int) -> str | Edit | Reason:
         return Edit(first, after=count)
     left = text[: min(own)]
     return left if left.strip() else Reason.DUPLICATE_OF_SUFFIX
+
+
+def fits_better(text: str, other: str, around: Around) -> bool:
+    """Whether the line has a bracket or quote without its partner with `other` in it, and none with `text`."""
+    lead, rest = around.window.lead, around.window.rest
+    return scan(lead + text + rest).loose == 0 < scan(lead + other + rest).loose
 
 
 def closes_too_much(text: str, around: Around) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from completion.indents import is_depth
 from completion.lines import columns, opens
 from completion.postprocess.base import Around
 
@@ -28,6 +29,8 @@ def _deeper_is_meant(text: str, around: Around) -> bool:
     if columns(line) < columns(lead):
         return False
     if opens(line, language):
+        return True
+    if columns(line) == columns(lead + text) > columns(lead) and not is_depth(around.window, lead):
         return True
     return columns(line) == columns(lead) and line.strip() != "" and _agree(lead, text, language)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from completion.indents import is_depth
+from completion.lines import columns
 from completion.postprocess.base import Around
 
 
@@ -12,7 +14,9 @@ def drop(text: str, around: Around) -> str:
     if not one_blank or text[1:2] == "*" or around.language_id in ("diff", "patch"):
         return text
     if not lead.strip():
-        return text if _indents(lead + " ", text) else text[1:]
+        above = around.window.prefix.rstrip()
+        as_above = lead != "" and columns(above[above.rfind("\n") + 1 :]) == columns(lead + text)
+        return text if (as_above and not is_depth(around.window, lead)) or _indents(lead + " ", text) else text[1:]
     if lead[-1] in "([":  # some write `f( a )`, throughout
         return text if f"{lead[-1]} " in around.window.prefix + around.window.suffix else text[1:]
     return text[1:] if lead[-1] == " " else text

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from completion.lines import columns
-from completion.postprocess import brackets
+from completion.postprocess import brackets, closers
 from completion.postprocess.base import Around
 from completion.types import Reason, Window
 
@@ -25,7 +25,12 @@ _CUT = 6
 
 def cut(text: str, around: Around) -> str | Reason:
     window = around.window
-    shorter = _before_rest(text, window.rest.rstrip()) if window.rest.strip() else _before_lines_below(text, window)
+    if window.rest.strip():
+        shorter = _before_rest(text, window.rest.rstrip())
+        if shorter != text and closers.fits_better(text, shorter, around):
+            return text
+    else:
+        shorter = _before_lines_below(text, window)
     if shorter != text and not shorter.strip():
         return Reason.DUPLICATE_OF_SUFFIX
     return shorter

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from completion.indents import unit
+from completion.indents import has_step, unit
 from completion.lines import opens
 from completion.postprocess.base import Around
 
@@ -71,11 +71,11 @@ def _width(lengths: list[int], depth: int) -> int:
 def _other_steps(wanted: int, text: str, around: Around) -> Callable[[str], str] | None:
     """Steps of another width than the document's: if all that blocks are indented by is of that width."""
     lead = around.window.lead
-    if lead.strip():
-        lead = lead[: len(lead) - len(lead.lstrip())]
-    base = len(lead)
-    whole = lead + (text.lstrip(" ") if text[:1] == " " else text)
+    if text[:1] == " " and lead and not lead.strip():
+        return None  # whose indentation the first line has is not plain
+    whole = lead[: len(lead) - len(lead.lstrip())] + (text.lstrip(" ") if lead.strip() else text)
     depths = [len(indent) for indent in _INDENTS.findall("\n" + whole)]
+    base = depths[0] if depths else 0
     rises = {below - depth for depth, below in pairwise(depths) if below > depth}
     if not rises or wanted in rises or len(rises) > 2:
         return None
@@ -90,9 +90,9 @@ def _other_steps(wanted: int, text: str, around: Around) -> Callable[[str], str]
         return None
     step = steps.pop()
     plain = step in _WIDTHS and step != wanted and all((depth - base) % step == 0 for depth in depths)
-    if not plain or min(depths) < base:
+    if not plain or min(depths) < base or has_step(around.window, step):
         return None
-    return lambda indent: lead + " " * ((len(indent) - base) // step * wanted) if len(indent) > base else indent
+    return lambda indent: " " * (base + (len(indent) - base) // step * wanted) if len(indent) > base else indent
 
 
 def _in_text(prefix: str) -> bool:
