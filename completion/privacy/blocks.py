@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from completion.privacy.entropy import readable
@@ -24,9 +25,8 @@ _WHOLE = re.compile(rf"{_BEGIN}({_BODY})")
 
 # The end of a key whose beginning is out of sight: the lines of key material before it.
 _TAIL = re.compile(_END)
-_MATERIAL = re.compile(
-    rf"[\s\"'`,;+.#*|>()-]*(?:\\[nrt])?(?:{_HEADER}|{_LINE}{{1,}}+)?[\s\"'`,;+.()\\-]*(?:\\?[nr\\\"'+, )]*)"
-)
+_GAP = rf"(?:\\[nrt]|{_BETWEEN})*+"
+_MATERIAL = re.compile(rf"{_GAP}(?:{_HEADER}|{_LINE}++)?{_GAP}")
 
 # Of a key of which neither is in sight: full lines of it and nothing else. Group 1 is the line.
 _BARE = re.compile(r"[ \t#>*|]*([A-Za-z0-9+/]{60,80}={0,2})[ \t]*")
@@ -37,15 +37,16 @@ def blocks(text: str) -> Iterator[tuple[int, int]]:
     """Where the material of private keys stands in a text."""
     if not any(needle in text for needle in _NEEDLES):
         return
-    end = 0
-    for match in _WHOLE.finditer(text):
-        end = match.end()
-        yield match.span(1)
+    low = 0
+    wholes = deque(match.span(1) for match in _WHOLE.finditer(text))
+    yield from wholes
     for match in _TAIL.finditer(text):
-        if match.start() >= end:
-            begin = _upwards(text, end, match.start())
-            if begin < match.start():
-                yield begin, match.start()
+        while wholes and wholes[0][1] <= match.start():
+            low = wholes.popleft()[1]
+        begin = _upwards(text, low, match.start())
+        if begin < match.start():
+            yield begin, match.start()
+        low = match.end()
 
 
 def _upwards(text: str, low: int, end: int) -> int:

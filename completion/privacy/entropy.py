@@ -39,12 +39,18 @@ def _random(text: str) -> bool:
         return False
     if not (any(map(str.islower, body)) and any(map(str.isupper, body))):
         return False
+    return jumbled(body) and bits(body) >= _BITS and not readable(text)
+
+
+def jumbled(text: str) -> bool:
+    """Whether letters of both cases and digits follow each other as they do in no name; at least 9 of them."""
     pairs = changes = 0
-    for part in re.split("[-_+/]", body):
-        classes = [_class(char) for char in part]
+    for part in re.split("[-_+/=]", text):
+        if part and not part.isalnum():
+            return False
         pairs += max(0, len(part) - 1)
-        changes += sum(left != right for left, right in pairwise(classes))
-    return changes >= _CHANGES * pairs and bits(body) >= _BITS and not readable(text)
+        changes += sum(left != right for left, right in pairwise(map(_class, part)))
+    return pairs >= 8 and changes >= _CHANGES * pairs
 
 
 def bits(text: str) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from completion.privacy.entropy import jumbled
+
 # Looked for first, in lower case, which is much quicker than the patterns.
 NEEDLES = (
     *("passw", "passphrase", "pwd", "secret", "token", "api_key", "api-key", "apikey", "access_key", "accesskey"),
@@ -63,7 +65,9 @@ _CODE = re.compile(r"\s*[+,).]")  # the quote was a closing one
 _ENVIRONMENT = re.compile(r"\s*(?:export|set|ENV|ARG|-e|--env|-)?\s*[\"']?[A-Z][A-Z0-9_]*=")
 _NUMBERED = re.compile(r"[A-Za-z_]+[0-9_]{0,2}(?:\.\w+)*")
 _EXPRESSION = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*|[\d.xa-f_]+|.*[=*/+<>:]=?")
-_SENTENCE = re.compile(r"[A-Z][a-z]+(?:'\w+)?[ :].*|.*[a-z] [a-z].*[.!?:…]|.*\{[\w.!]*\}.*|.*%[sdr(].*", re.DOTALL)
+_SENTENCE = re.compile(
+    r"[A-Z][a-z]+(?:'\w+)?[ :].*|.*[a-z] [a-z].*[.!?:…]|.*\{[\w.!]*\}.*|.*%(?:[sdr](?![A-Za-z0-9])|\().*", re.DOTALL
+)
 
 
 def named(line: str) -> Iterator[tuple[int, int]]:
@@ -94,6 +98,8 @@ def _quoted(value: str, match: re.Match[str]) -> bool:
         return False
     if _PASSWORD.search(_name(match)) and " " not in value:
         return not _FIELD.fullmatch(value)
+    if jumbled(value):
+        return True
     if _IDENTIFIER.fullmatch(value):
         # words: a passphrase, where the name promises one
         return " " in value and len(value) >= 12 and _PHRASE.search(_name(match)) is not None
@@ -111,6 +117,8 @@ def _bare(value: str, match: re.Match[str]) -> bool:
         return False
     if _ENVIRONMENT.match(match.string):  # a line that gives values to variables: no code
         return not _IDENTIFIER.fullmatch(value) or _PASSWORD.search(_name(match)) is not None
+    if jumbled(value):
+        return True
     digits = sum(map(str.isdigit, value))
     if not digits or not any(map(str.isalpha, value)) or len(value) < 8:
         return False

@@ -24,7 +24,7 @@ def _shape(kind: str, needle: str, pattern: str) -> Shape:
     return Shape(kind, needle, re.compile(pattern))
 
 
-def _prefixed(kind: str, needle: str, prefix: str = "", *, least: int = 10, more: str = "") -> Shape:
+def _prefixed(kind: str, needle: str, prefix: str = "", *, least: int = 5, more: str = "") -> Shape:
     """A prefix that stands nowhere else, then at least `least` letters, digits, `_`, `-` or one of `more`."""
     before = r"(?<![A-Za-z0-9])" if (prefix or needle)[:1].isalnum() or prefix[:1] in "[(" else ""
     return _shape(kind, needle, rf"{before}{prefix or re.escape(needle)}([A-Za-z0-9_{more}-]{{{least},}}+={{0,2}})")
@@ -35,37 +35,47 @@ _URL = (
     r"([^\s/@\"'<>?#\[{$]{3,})@(?=[a-z0-9\[.])"
 )
 
+
+def _mixed(prefix: str) -> str:
+    """A prefix that names of other things have, too: what follows must hold both cases or a digit among letters."""
+    return rf"{prefix}(?=[A-Za-z0-9]{{0,60}}(?:[a-z][A-Z]|[A-Z][a-z]|[0-9][A-Za-z]|[A-Za-z][0-9]))"
+
+
 SHAPES: tuple[Shape, ...] = (
-    _shape("AWS access key", "A", r"(?<![A-Za-z0-9])A(?:KI|SI|BI|CC)A([0-9A-Z]{12,16})(?![A-Za-z0-9])"),
+    _shape("AWS access key", "A", r"(?<![A-Za-z0-9])A(?:KI|SI|BI|CC)A([0-9A-Z]{6,16})(?![A-Za-z0-9])"),
     _prefixed("GitHub token", "gh", "gh[pousr]_"),
-    _prefixed("GitHub token", "github_pat_", least=8),
+    _prefixed("GitHub token", "github_pat_", least=1),
     _prefixed("GitLab token", "gl", "gl(?:pat|dt|rt|ptt|cbt|soat|agent|imt|ft|oas|ffct)-", more="."),
-    _shape("sk key", "sk-", r"(?<![A-Za-z0-9])sk-((?=[A-Za-z0-9_-]{0,100}[0-9])[A-Za-z0-9_-]{16,}+)"),
+    _shape(
+        "sk key",
+        "sk-",
+        r"(?<![A-Za-z0-9])sk-((?=[A-Za-z0-9_-]{0,100}(?:[0-9]|[a-z][A-Z]|[A-Z][a-z]))[A-Za-z0-9_-]{8,}+)",
+    ),
     _prefixed("Slack token", "xox", "xox[abeoprs](?:[.]xox[bp])?-"),
     _prefixed("Slack token", "xapp-"),
     _shape("web hook", "/services/", r"hooks\.slack\.com/services/([A-Za-z0-9_/+-]{8,}+)"),
-    _shape("web hook", "/webhooks/", r"discord(?:app)?\.com/api/webhooks/([0-9]{6,}/[A-Za-z0-9_-]{8,}+)"),
+    _shape("web hook", "/webhooks/", r"discord(?:app)?\.com/api/webhooks/([0-9]{6,}/[A-Za-z0-9_-]{0,}+)"),
     _shape("web hook", "/webhook", r"webhook\.office\.com/(webhookb2/[A-Za-z0-9@/_-]{20,}+)"),
     _shape(
         "JSON web token",
         "eyJ",
         r"(?<![A-Za-z0-9_-])eyJ([A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*)*)",
     ),
-    _prefixed("Stripe key", "_live_", "[prs]k_live_"),
-    _prefixed("Stripe key", "k_test_", "[rs]k_test_"),
+    _prefixed("Stripe key", "_live_", "[prs]k_live_", least=3),
+    _prefixed("Stripe key", "k_test_", "[rs]k_test_", least=3),
     _prefixed("Stripe key", "whsec_", more="+/"),
-    _prefixed("Google key", "AIza", least=20),
+    _prefixed("Google key", "AIza", least=8),
     _prefixed("Google key", "GOCSPX-"),
     _prefixed("Google token", "ya29.", more="."),
-    _prefixed("npm token", "npm_", least=20),
+    _prefixed("npm token", "npm_", _mixed("npm_"), least=8),
     _prefixed("PyPI token", "pypi-Ag"),
-    _prefixed("Hugging Face token", "hf_", least=24),
-    _prefixed("SendGrid key", "SG.", least=20, more="."),
+    _prefixed("Hugging Face token", "hf_", _mixed("hf_"), least=8),
+    _prefixed("SendGrid key", "SG.", _mixed("SG\\."), least=8, more="."),
     _shape("Mailgun key", "key-", r"(?<![A-Za-z0-9])key-([0-9a-f]{24,32})" + _END),
     _shape("Mailchimp key", "-us", r"(?<![A-Za-z0-9])([0-9a-f]{32})-us[0-9]{1,2}" + _END),
     _shape("Twilio key", "SK", r"(?<![A-Za-z0-9])SK([0-9a-f]{32})(?![A-Za-z0-9])"),
     _shape("Twilio account", "AC", r"(?<![A-Za-z0-9])AC([0-9a-f]{32})(?![A-Za-z0-9])"),
-    _shape("Telegram token", ":", r"(?<![A-Za-z0-9])([0-9]{8,10}:AA[A-Za-z0-9_-]{32,33})" + _END),
+    _shape("Telegram token", ":", r"(?<![A-Za-z0-9])([0-9]{8,10}:AA[A-Za-z0-9_-]{0,33})" + _END),
     _shape("Discord token", ".", r"(?<![A-Za-z0-9])([MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+)"),
     _prefixed("Square token", "sq0", "sq0[a-z]{3}-"),
     _prefixed("Square token", "EAAA", least=40),
@@ -102,7 +112,15 @@ SHAPES: tuple[Shape, ...] = (
     _shape("encoded key", "LS0tLS1CRUdJTi", r"LS0tLS1CRUdJTi([A-Za-z0-9+/_-]{12,}+={0,2})"),
     # where a secret stands in a URL or a header
     _shape("password in a URL", "://", _URL),
+    # as it is being typed: no port
+    _shape(
+        "password in a URL", "://", r"://[^\s/:@\"'<>?#]{1,200}+:(?=[^\s]{0,60}[A-Za-z])([^\s/@\"'<>?#\[{$:]{7,}+)$"
+    ),
     _shape("signature in a URL", "ig", r"[?&;](?:sig|[Ss]ignature|X-Amz-Signature)=([A-Za-z0-9%+/=_-]{16,}+)"),
-    _shape("bearer token", "earer", r"[Bb]earer[ \t]+((?=[A-Za-z0-9._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/-]{12,}+=*)"),
+    _shape(
+        "bearer token",
+        "earer",
+        r"[Bb]earer[ \t]+((?=[A-Za-z0-9._~+/-]{0,200}(?:[0-9]|[a-z][A-Z]))[A-Za-z0-9._~+/-]{8,}+=*)",
+    ),
     _shape("basic credentials", "asic", r"[Bb]asic[ \t]+((?=[A-Za-z0-9+/]{0,200}[0-9=])[A-Za-z0-9+/]{12,}+={0,2})"),
 )

@@ -98,7 +98,7 @@ def test_the_cause_comes_first(editor: Editor, config: Path, settings: str, word
     client.shut_down()
 
 
-def test_explain_says_what_failed_and_no_source_text(editor: Editor, ffm: FfmService) -> None:
+def test_explain_says_what_failed_and_what_was_sent(editor: Editor, ffm: FfmService) -> None:
     ffm.reset(Answer(status=402, detail="no balance"))
     client = editor()
     client.open(URI, TEXT + "CANARY = 1\n")
@@ -106,6 +106,9 @@ def test_explain_says_what_failed_and_no_source_text(editor: Editor, ffm: FfmSer
     explained = client.command("midfill.explain", URI)[0]
     assert explained["reason"] == "backend-error"
     assert "answered HTTP 402" in explained["detail"]
+    assert "CANARY" in explained.pop("prompt")
     assert "CANARY" not in json.dumps(explained)
+    assert [piece["source"] for piece in explained["pieces"]] == ["window"]
+    assert "source window, score 1.00" in explained["explained"]
     assert "HTTP 402" in messages(client)[0]
     client.shut_down()
