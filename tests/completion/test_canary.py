@@ -1,4 +1,4 @@
-"""No secret reaches the wire: 200 of them in the files that are completed and beside, 1,000 requests, every byte seen."""
+"""No secret reaches the wire: 200 of them in the completed files and beside, 1,000 requests, every byte seen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = (
 )
 ANSWERS = {
     "text_infilling": 'data: {"generated_text": "x", "finish_reason": "eos_token"}\n\n',
-    "chat/completions": 'data: {"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n',
+    "chat/completions": 'data: {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n',
     "completions": 'data: {"choices": [{"index": 0, "text": "x", "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n',
     "api/generate": '{"model": "m", "response": "x", "done": true, "done_reason": "stop"}\n',
 }
@@ -152,8 +152,9 @@ async def ask_all(
     engines = [Engine([each], settings, traces=traces) for each in services]
     for count, context in zip(range(most), contexts(planted), strict=False):
         await engines[count % len(engines)].complete(context, traces.begin(str(count), context.document.uri))
-    for each in (*engines, *services):
-        await each.aclose()
+    for engine, service in zip(engines, services, strict=True):
+        await engine.aclose()
+        await service.aclose()
 
 
 async def test_none_of_200_secrets_is_sent(
@@ -168,7 +169,7 @@ async def test_none_of_200_secrets_is_sent(
     with capsys.disabled():
         print(f"\ncanaries seen on the wire: {len(found)} of {len(planted)}, in {len(wire.seen)} requests")
     assert found == {}
-    assert sum(data.count(b"def step_") for data in wire.seen) > 10 * REQUESTS, "the code itself was sent"
+    assert sum(data.count(b"def step_") for data in wire.seen) > REQUESTS, "the code itself was sent"
 
 
 async def test_without_redaction_they_would_be_seen(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
