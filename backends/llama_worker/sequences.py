@@ -15,6 +15,7 @@ from backends.llama_worker.layout import Prompt
 
 WORTH = 32  # tokens that are kept rather than evaluated again
 NEAR = 32  # tokens between two places that count as one: typing, deleting, accepting
+_SMALL = 32  # tokens of a batch at least: fewer are no quicker
 GAP = 8  # positions left free before a text that is moved: moving it costs several decode steps, so not at every key
 STALE = 32  # tokens that may change before a text that was moved is evaluated again; measured, see docs/architecture.md
 
@@ -55,6 +56,7 @@ class Sequences:
         self._context = context
         self._held: list[Held] = []
         self._time = 0
+        self._batch = BATCH  # tokens of a prompt evaluated at once
 
     def take(self, prompt: Prompt, *, exact: bool = False) -> Held:
         """The sequence to go on with, to be released. `evaluate` makes it hold the prompt.
@@ -73,15 +75,22 @@ class Sequences:
         held.users -= 1
 
     def evaluate(self, held: Held, prompt: Prompt) -> Generator[None, None, bool]:
-        """Evaluate the rest of a prompt; yields between batches. False: aborted. Raises WorkerError."""
+        """Evaluate the rest of a prompt; yields between batches. False: aborted. Raises WorkerError.
+
+        What was evaluated of an aborted batch is lost. Where requests are cancelled more quickly than a batch is done,
+        as by somebody who types on a slow machine, none would ever come further: then batches are small.
+        """
         tokens = prompt.tokens
         if held.move is not None and not self._moved(held, held.move, prompt):
             return False
         while True:
-            start = len(held.tokens)
-            if not self.extend([(held, tokens[start : start + BATCH])]):
+            start, lost = len(held.tokens), self._context.aborted
+            if not self.extend([(held, tokens[start : start + self._batch])]):
+                if self._context.aborted > lost:
+                    self._batch = max(_SMALL, self._batch // 2)
                 return False
             if len(held.tokens) == len(tokens):
+                self._batch = BATCH
                 return True
             yield
 
