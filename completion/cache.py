@@ -54,7 +54,7 @@ class Cache:
         whole = window.start == 0 and len(window.prefix) <= _TAIL
         group[key] = _Entry(window.prefix[-_TAIL:], whole, raw)
         group.move_to_end(key)
-        self._longest = max(self._longest, min(len(raw.text), _LONGEST))
+        self._longest = max(self._longest, min(max(len(each.text) for each in (raw, *raw.more)), _LONGEST))
         if self._count > self._size:
             self._evict()
 
@@ -70,13 +70,11 @@ class Cache:
         for end in range(len(prefix), max(0, len(prefix) - self._longest) - 1, -1):
             key = prefix[max(0, end - _KEY) : end]
             entry = group.get(key)
-            if entry is None or not entry.raw.text.startswith(prefix[end:]):
-                continue
-            typed = len(prefix) - end
-            if _fits(entry, window, typed) and (typed == 0 or entry.raw.text[typed:].strip()):
+            raw = _begun(entry.raw, prefix[end:]) if entry is not None else None
+            if entry is not None and raw is not None and _fits(entry, window, prefix[end:]):
                 group.move_to_end(key)
                 self._groups.move_to_end((scope, window.suffix[:_HEAD]))
-                return Found(entry.raw, typed)
+                return Found(raw, len(prefix) - end)
         return None
 
     def clear(self) -> None:
@@ -91,8 +89,18 @@ class Cache:
             del self._groups[oldest]
 
 
-def _fits(entry: _Entry, window: Window, typed: int) -> bool:
-    before = entry.tail + entry.raw.text[:typed]
+def _begun(raw: RawCompletion, typed: str) -> RawCompletion | None:
+    """Which of the answers begins with what was typed and goes on: the likeliest, or one that was chosen instead."""
+    if not typed:
+        return raw
+    for each in (raw, *raw.more):
+        if each.text.startswith(typed) and each.text[len(typed) :].strip():
+            return each
+    return None
+
+
+def _fits(entry: _Entry, window: Window, typed: str) -> bool:
+    before = entry.tail + typed
     if window.start == 0 and entry.whole:
         return window.prefix == before
     if entry.whole or (window.start == 0 and len(window.prefix) < len(before)):

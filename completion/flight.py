@@ -55,13 +55,15 @@ class Flight:
         self._waiting = 0
         self._hear: tuple[OnText, int] | None = None
         self._grace: asyncio.Task[None] | None = None
+        self._cancelled = False
         self.heard = asyncio.Event()  # text came, or the end
         self.task = asyncio.create_task(work(self._on_text))
         self.task.add_done_callback(self._done)
 
     @property
     def over(self) -> bool:
-        return self.task.done()
+        """It has ended, or is about to."""
+        return self._cancelled or self.task.done()
 
     @property
     def cold(self) -> bool:
@@ -91,7 +93,7 @@ class Flight:
             self._typed = typed.replace("\r\n", "\n").replace("\r", "\n")
         if (typed is None or not self._agrees(self._typed)) and not self.cold:
             self._stale = True
-            self.task.cancel()
+            self.cancel()
 
     async def wait(self, on_text: OnText, typed: str = "") -> Answer:
         """The answer, for a request that came when `typed` had been typed.
@@ -99,6 +101,9 @@ class Flight:
         Raises BackendError; DivergedError and StaleError as soon as it is known that the answer is of no use.
         """
         self._typed, self._moved = typed, False
+        if self._grace is not None:
+            self._grace.cancel()
+            self._grace = None
         self._hear = (on_text, 0)
         self._waiting += 1
         try:
@@ -113,7 +118,10 @@ class Flight:
                 self._leave()
 
     def cancel(self) -> None:
-        self.task.cancel()
+        """Once: another cancellation would break off how the first one closes connections."""
+        if not self._cancelled:
+            self._cancelled = True
+            self.task.cancel()
 
     def _leave(self) -> None:
         """Nobody waits any more."""
@@ -126,7 +134,8 @@ class Flight:
 
     async def _end_soon(self) -> None:
         await self._clock.sleep(_GRACE_S)
-        if not self._waiting:
+        self._grace = None
+        if not self.cold:
             self.cancel()
 
     def _on_text(self, text: str) -> None:

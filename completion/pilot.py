@@ -66,12 +66,12 @@ class Pilot:
         self._clock = clock
         self._rhythm = Rhythm()
         self._flights: dict[str, Flight] = {}  # the newest of each document
-        self._tasks: set[asyncio.Task[Answer]] = set()  # of all that are not over
+        self._aloft: set[Flight] = set()  # all whose tasks are not done
         self._ahead = Warmer()
 
     @property
     def busy(self) -> bool:
-        return bool(self._tasks)
+        return bool(self._aloft)
 
     def edited(self, uri: str, now: Callable[[], DocumentSnapshot]) -> None:
         """The document is as `now` gives it: what is on its way for it ends unless it may still fit."""
@@ -83,13 +83,14 @@ class Pilot:
         flight = self._flights.pop(uri, None)
         if flight is not None:
             flight.cancel()
+        self._ahead.stop()  # it may be for this document
 
     async def aclose(self) -> None:
         await self._ahead.aclose()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(set(self._tasks))
+        for flight in self._aloft:
+            flight.cancel()
+        if self._aloft:
+            await asyncio.wait({flight.task for flight in self._aloft})
 
     async def answer(self, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome:
         """Raises BackendError."""
@@ -101,26 +102,25 @@ class Pilot:
             return known
         old = self._flights.get(question.context.document.uri)
         if old is not None and not old.over:
+            unjoined = trace.fork()
             try:
                 joined = await self._join(old, question, trace, on_text)
             except DivergedError:
                 joined = None
+                trace.take(unjoined)  # nothing of this request has happened yet
             except StaleError:
                 return NoSuggestion(Reason.STALE, _STALE)
             if joined is not None:
                 return joined
-        if question.automatic and question.context.deleted:
-            _drop(old)
-            return NoSuggestion(Reason.DELETION)
         if question.automatic:
-            reason = unwanted(question.context, question.plan.window)
+            deleted = Reason.DELETION if question.context.deleted else None
+            reason = deleted or unwanted(question.context, question.plan.window)
             if reason is not None:
-                _drop(old)
                 return NoSuggestion(reason)
             await self._quiet(question, received)
         if old is not None and old.cold:
             await old.heard.wait()  # asked anew, the service would begin again to load its model
-            _drop(old)
+            old.cancel()
         return await self._ask(question, trace, on_text)
 
     def _known(self, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome | None:
@@ -145,15 +145,14 @@ class Pilot:
         """
         typed = old.typed(question.context) if question.settings.join and question.candidates == 1 else None
         if typed is None:
-            if not (old.cold and question.automatic):
+            if old.cold and question.automatic:
+                old.edited(question.context.document)
+            else:
                 old.cancel()
             return None
         trace.cache = "joined"
         try:
             answer = await old.wait(on_text, typed)
-        except DivergedError:
-            trace.cache = "miss"
-            raise
         finally:
             trace.join(old.trace)
         if not answer.raw.text.startswith(typed):
@@ -189,10 +188,11 @@ class Pilot:
         remote = any(route.backend.capabilities.remote for route in question.routes)
         work = partial(self._fly, question, asked, record)
         flight = Flight(question.context, question.plan, record, self._clock, remote=remote, work=work)
-        _drop(self._flights.get(uri))
+        if uri in self._flights:
+            self._flights[uri].cancel()
         self._flights[uri] = flight
-        self._tasks.add(flight.task)
-        flight.task.add_done_callback(self._tasks.discard)
+        self._aloft.add(flight)
+        flight.task.add_done_callback(lambda _: self._aloft.discard(flight))
         try:
             answer = await flight.wait(on_text)
         except StaleError:
@@ -215,18 +215,14 @@ class Pilot:
     ) -> Outcome:
         context = question.context
         outcome = outcome_of(raw, plan, context, trace, typed)
-        if not isinstance(outcome, Completion):
-            return outcome
-        if question.automatic and question.settings.learning:
+        if raw.more and question.candidates > 1:
+            return _choice(outcome, raw, plan, question, trace, typed)
+        if isinstance(outcome, Completion) and question.automatic and question.settings.learning:
             least = self._learned.least(context.document.language_id)
-            if least > 1 and len("".join(outcome.text.split())) < least:
+            # Of a suggestion that is typed, all counts that was shown: it does not vanish towards its end.
+            if least > 1 and len("".join((raw.text[:typed] + outcome.text).split())) < least:
                 return NoSuggestion(Reason.TOO_SHORT, _UNWANTED)
-        others: list[Completion] = []
-        for number, more in enumerate(raw.more[: question.candidates - 1], 2):
-            other = outcome_of(more, plan, context, trace, typed)
-            if isinstance(other, Completion) and all(other.text != each.text for each in (outcome, *others)):
-                others.append(replace(other, id=f"{other.id}.{number}"))
-        return replace(outcome, others=tuple(others)) if others else outcome
+        return outcome
 
     def _prepare_next(self, question: Question, outcome: Outcome, route: Route) -> None:
         """While the suggestion is shown, ask for what would follow it, if that costs nothing."""
@@ -247,6 +243,23 @@ class Pilot:
         self._cache.store(scope, plan.window, answer.raw)
 
 
+def _choice(
+    outcome: Outcome, raw: RawCompletion, plan: Plan, question: Question, trace: RequestTrace, typed: int
+) -> Outcome:
+    """`outcome`, which is that of `raw`, with the other answers that would be shown, or the first of those instead."""
+    found = [outcome] if isinstance(outcome, Completion) else []
+    for more in raw.more[: question.candidates - 1]:
+        if not more.text.startswith(raw.text[:typed]):
+            continue
+        filters = trace.filters
+        other = outcome_of(more, plan, question.context, trace, typed)
+        if found or not isinstance(other, Completion):
+            trace.filters = filters
+        if isinstance(other, Completion) and all(other.text != each.text for each in found):
+            found.append(replace(other, id=f"{other.id}.{len(found) + 1}") if found else other)
+    return replace(found[0], others=tuple(found[1:])) if found else outcome
+
+
 def outcome_of(
     raw: RawCompletion, plan: Plan, context: CompletionContext, trace: RequestTrace, typed: int = 0
 ) -> Outcome:
@@ -254,13 +267,13 @@ def outcome_of(
     trace.filters = (*raw.filters, *result.filters)
     if result.reason is not None:
         return NoSuggestion(result.reason)
+    if result.before and "\n" in raw.text[:typed]:
+        return NoSuggestion(Reason.STALE)  # the line is done whose beginning it would change
     begin, (start, end) = context.selected.text if context.selected else "", plan.hole
-    return Completion(begin + result.text, start - result.before, end + result.after, id=trace.id)
-
-
-def _drop(flight: Flight | None) -> None:
-    if flight is not None:
-        flight.cancel()
+    inside = min(result.before, len(begin))  # what is replaced stands in the chosen entry first
+    return Completion(
+        begin[: len(begin) - inside] + result.text, start - (result.before - inside), end + result.after, id=trace.id
+    )
 
 
 def _scope(route: Route, context: CompletionContext) -> tuple[str, str, str]:

@@ -20,7 +20,8 @@ _OTHERS_S = 1.0
 async def split(stream: Stream, count: int, read: Callable[[Stream, int], Coroutine[Any, Any, T]]) -> list[T]:
     """What `read` makes of each answer of a stream that holds `count` of them, by their index.
 
-    The stream is closed when no answer is read on. Raises what the stream or a reader does.
+    The stream is closed when no answer is read on. Raises what the stream or the first reader does; what fails once
+    the first answer is there is left out.
     """
     parts = [_Part() for _ in range(count)]
     readers = [asyncio.create_task(read(part.stream(), index)) for index, part in enumerate(parts)]
@@ -29,8 +30,15 @@ async def split(stream: Stream, count: int, read: Callable[[Stream, int], Corout
         while reading := {reader for reader in readers if not reader.done()}:
             await asyncio.wait({pump, *reading} if not pump.done() else reading, return_when=asyncio.FIRST_COMPLETED)
             if pump.done() and (error := pump.exception()) is not None:
-                raise error
-        return [reader.result() for reader in readers]
+                if not readers[0].done():
+                    raise error
+                break
+        found = [readers[0].result()]
+        for reader in readers[1:]:
+            if reader.done():
+                with suppress(BackendError):
+                    found.append(reader.result())
+        return found
     finally:
         await _end((pump, *readers))
 

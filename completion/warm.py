@@ -14,10 +14,15 @@ class Warmer:
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = (
+            set()
+        )  # this one, and those that have been stopped and are on their way out
 
     def start(self, work: Callable[[], Awaitable[None]]) -> None:
         self.stop()
         self._task = asyncio.create_task(_quietly(work))
+        self._tasks.add(self._task)
+        self._task.add_done_callback(self._tasks.discard)
 
     def stop(self) -> None:
         if self._task is not None:
@@ -25,10 +30,9 @@ class Warmer:
             self._task = None
 
     async def aclose(self) -> None:
-        task = self._task
         self.stop()
-        if task is not None:
-            await asyncio.wait({task})
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
 
 
 async def _quietly(work: Callable[[], Awaitable[None]]) -> None:
