@@ -21,13 +21,15 @@ _FEW = 20  # suggestions that say nothing yet
 _GOOD, _BAD = 0.25, 0.05  # shares of accepted suggestions between which the user is fairly content, and not at all
 _SLOWEST = 2.5  # times the wait
 _LONGEST = 12  # code points an unasked suggestion must have at most
-_LANGUAGES = 200  # kept in the file
-_BYTES = 1 << 16  # of a file that is read
+_LANGUAGES = 200  # kept in the file, those last used
+_NAME = 100  # code points of a language's name in it
+_BYTES = 1 << 18  # of a file that is read: more than so many languages take
 
 
-def learned_file() -> Path:
-    """Where the user's state is kept."""
-    return platformdirs.user_state_path("midfill") / "learned.json"
+def learned_file() -> Path | None:
+    """Where the user's state is kept; None where the user has no home."""
+    path = platformdirs.user_state_path("midfill") / "learned.json"
+    return path if path.is_absolute() else None
 
 
 @dataclass(slots=True)
@@ -49,7 +51,8 @@ class Learned:
         self._languages: dict[str, Fates] = {}
         self._new: dict[str, Fates] = {}  # what the file does not know yet
         if path is not None:
-            self._languages = _read(path)
+            with suppress(OSError):
+                self._languages = _read(path)
 
     def shown(self, language: str) -> None:
         for fates in self._both(language):
@@ -92,9 +95,14 @@ class Learned:
         """Add what is new to the file, where other editors may have added theirs. Never raises: it is no great loss."""
         if self._path is None or not self._new:
             return
-        kept = _read(self._path)
+        try:
+            kept = _read(self._path)
+        except OSError:
+            return  # it is there and cannot be read now: it is not to be replaced by what is new alone
         for language, new in self._new.items():
-            old = kept.setdefault(language, Fates())
+            if len(language) > _NAME:
+                continue
+            old = kept[language] = kept.pop(language, Fates())  # at the end: those used last stay
             old.shown += new.shown
             old.accepted += new.accepted
             old.partially += new.partially
@@ -120,12 +128,12 @@ class Learned:
 
 
 def _read(path: Path) -> dict[str, Fates]:
-    """What is no file of ours counts as none."""
+    """What is no file of ours counts as none. Raises OSError if there is one that cannot be read."""
     try:
         with path.open("rb") as file:
             tree = json.loads(file.read(_BYTES))
         return {str(language): _fates(counts) for language, counts in tree["languages"].items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (FileNotFoundError, ValueError, OverflowError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
 
 
