@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from completion.types import RawCompletion, Window
 
-# Code points of the prefix's end by which an answer is looked up, those that must be equal, and those of the suffix's
-# head likewise. What is farther away seldom changes an answer, and may move in and out of the window.
+# Code points of the prefix's end and of the suffix's head by which an answer is looked up, and those of the prefix that
+# must be equal: what is farther away seldom changes an answer. The suffix must be equal as far as both windows show it.
 _KEY = 64
 _TAIL = 1000
 _HEAD = 256
@@ -22,6 +22,7 @@ _LONGEST = 2000
 class _Entry:
     tail: str
     whole: bool  # the tail is all there was before the cursor
+    suffix: str
     raw: RawCompletion
 
 
@@ -52,7 +53,7 @@ class Cache:
         key = window.prefix[-_KEY:]
         self._count += key not in group
         whole = window.start == 0 and len(window.prefix) <= _TAIL
-        group[key] = _Entry(window.prefix[-_TAIL:], whole, raw)
+        group[key] = _Entry(window.prefix[-_TAIL:], whole, window.suffix, raw)
         group.move_to_end(key)
         self._longest = max(self._longest, min(max(len(each.text) for each in (raw, *raw.more)), _LONGEST))
         if self._count > self._size:
@@ -100,6 +101,8 @@ def _begun(raw: RawCompletion, typed: str) -> RawCompletion | None:
 
 
 def _fits(entry: _Entry, window: Window, typed: str) -> bool:
+    if not (entry.suffix.startswith(window.suffix) or window.suffix.startswith(entry.suffix)):
+        return False
     before = entry.tail + typed
     if window.start == 0 and entry.whole:
         return window.prefix == before

@@ -65,7 +65,7 @@ class Pilot:
         self._learned = learned
         self._clock = clock
         self._rhythm = Rhythm()
-        self._flights: dict[str, Flight] = {}  # the newest of each document
+        self._flights: dict[str, Flight] = {}  # the newest of each document, while its task is not done
         self._aloft: set[Flight] = set()  # all whose tasks are not done
         self._ahead = Warmer()
 
@@ -192,7 +192,7 @@ class Pilot:
             self._flights[uri].cancel()
         self._flights[uri] = flight
         self._aloft.add(flight)
-        flight.task.add_done_callback(lambda _: self._aloft.discard(flight))
+        flight.task.add_done_callback(lambda _: self._landed(uri, flight))
         try:
             answer = await flight.wait(on_text)
         except StaleError:
@@ -204,6 +204,11 @@ class Pilot:
         outcome = self._outcome(answer.raw, answer.plan, question, trace)
         self._prepare_next(question, outcome, answer.route)
         return outcome
+
+    def _landed(self, uri: str, flight: Flight) -> None:
+        self._aloft.discard(flight)
+        if self._flights.get(uri) is flight:
+            del self._flights[uri]
 
     async def _fly(self, question: Question, asked: Asked, record: RequestTrace, on_text: OnText) -> Answer:
         answer = await self._relay.ask(question.routes, asked, record, on_text)

@@ -53,6 +53,15 @@ def test_the_window_may_have_moved() -> None:
     assert found(cache, ABOVE[-300:] + "x = f", start=0) is None
 
 
+def test_the_suffix_must_be_the_same_as_far_as_both_windows_show_it() -> None:
+    cache = Cache(10)
+    cache.store(SCOPE, Window("x = ", ABOVE[:900]), raw("foo"))
+    assert found(cache, "x = f", ABOVE[:600]) == "oo"
+    assert found(cache, "x = f", ABOVE[:1200]) == "oo"
+    assert found(cache, "x = f", ABOVE[:850] + "y" + ABOVE[850:]) is None
+    assert found(cache, "x = f", ABOVE[:200]) is None
+
+
 def test_a_short_prefix_is_the_whole_text_before() -> None:
     cache = Cache(10)
     cache.store(SCOPE, Window("", ""), raw("import os"))
