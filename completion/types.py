@@ -113,7 +113,9 @@ class Reason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContextPiece:
-    """What a prompt shows of another place, without its text. `lines`: first, one past the last, from 0; (0, 0) unknown.
+    """What a prompt shows of another place, without its text.
+
+    `lines`: first, one past the last, from 0; (0, 0) unknown.
 
     `score` is what it was ranked by, 0 to 1; `tokens` are a guess.
     """

@@ -7,6 +7,7 @@ environment.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import statistics
 import time
@@ -81,7 +82,7 @@ async def cold_prompt(
 
     Attention goes over the cells of those, too, though they are masked: a prompt costs more beside them.
     """
-    numbers = iter(range(4 * rounds + 4))
+    numbers = itertools.count()
 
     def fresh() -> str:
         """Nothing of it was evaluated before: it differs from its beginning."""

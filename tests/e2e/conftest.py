@@ -30,6 +30,8 @@ model = {json.dumps(model)}
 key_env = "{KEY_ENV}"
 [completion]
 debounce_ms = {debounce_ms}
+max_candidates = 1
+speculate = "never"
 {more}
 """
 

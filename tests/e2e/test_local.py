@@ -25,6 +25,8 @@ timeout_s = 100  # the machine may be busy
 max_tokens = 8
 prompt_tokens = 500
 multiline = "never"
+max_candidates = 1
+speculate = "never"
 """
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Editor, script, until
+from tests.e2e.conftest import Editor, script, settings, until
 from tests.lsp_client import LspClient, LspError, client_params, frame, stdio_server
-from tests.services.ffm import FfmService
+from tests.services.ffm import Answer, FfmService
 
 pytestmark = pytest.mark.e2e
 
@@ -322,4 +323,17 @@ def test_an_id_in_use_is_refused_and_free_afterwards(editor: Editor, ffm: FfmSer
     ffm.release()
     (item,) = client.take(lambda message: message.get("id") == "same")["result"]["items"]
     assert item["insertText"] == "call(1)"
+    client.shut_down()
+
+
+def test_asked_by_hand_there_are_several_to_choose_from(editor: Editor, ffm: FfmService, config: Path) -> None:
+    config.write_text(settings(ffm.url).replace("max_candidates = 1", "max_candidates = 3"), encoding="utf-8")
+    ffm.reset(*(Answer(deltas=(text,)) for text in ("one()", "two()", "one()")))
+    client = editor("vscode-1.139")
+    client.open(URI, TEXT)
+    assert len(client.items(URI, AT, kind=2)) == 1
+    items = client.items(URI, AT, kind=1)
+    assert len(ffm.log) == 4
+    assert 1 <= len({item["insertText"] for item in items}) == len(items) <= 2
+    assert len({item["command"]["arguments"][0] for item in items}) == len(items)
     client.shut_down()

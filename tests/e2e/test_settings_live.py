@@ -192,6 +192,7 @@ def test_commands(editor: Editor, ffm: FfmService) -> None:
     status = client.command("midfill.status")
     fates = ("displayed", "partiallyAccepted", "accepted", "rejected")
     assert tuple(status[fate] for fate in fates) == (1, 1, 1, 0)
+    assert status["languages"] == {"python": {"shown": 1, "partiallyAccepted": 1, "accepted": 1, "rejected": 0}}
     assert (status["backend"], status["kind"], status["documents"], status["enabled"]) == ("work", "ffm", 1, True)
     assert client.command("midfill.toggle") == {"enabled": False}
     assert client.items(URI, AT) == []

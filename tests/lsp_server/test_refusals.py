@@ -77,7 +77,10 @@ def test_one_of_a_list_may_be_left_out(project: Path, service: FfmService) -> No
 
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [('[privacy]\nignore = ["a.py"]\n', "ignored-file"), ("[languages.python]\nenabled = false\n", "disabled")],
+    [
+        ('[privacy]\nignore = ["a.py"]\n', "ignored-file (it matches `a.py` of privacy.ignore)"),
+        ("[languages.python]\nenabled = false\n", "disabled"),
+    ],
 )
 def test_nothing_is_started_for_a_file_that_is_left_alone(
     project: Path, service: FfmService, more: str, reason: str

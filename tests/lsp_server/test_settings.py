@@ -260,7 +260,7 @@ def test_a_wrong_value_leaves_the_lower_layers(tmp_path: Path) -> None:
         ("completion.debounceMs = 3", "completion.debounceMs", 'did you mean "debounce_ms"?'),
         ("completion.zzz = 3", "completion.zzz", "known are enabled, max_tokens"),
         ('"a\\nb" = 3', "a\N{REPLACEMENT CHARACTER}b", "unknown"),
-        ('context.sources = ["open_files", "moon"]', "context.sources", 'a list of "open_files"'),
+        ('context.sources = ["open_files", "moon"]', "context.sources", 'a list of "header", "imports"'),
         ("context.suffix_share = 0.51", "context.suffix_share", "a number from 0 to 0.5"),
     ],
 )

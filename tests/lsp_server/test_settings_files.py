@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from completion.settings import CompletionSettings, PrivacySettings
+from completion.settings import CompletionSettings
 from lsp_server import settings as module
 from lsp_server.settings import load
 from tests.lsp_server.reading import WORK, only, read
