@@ -37,6 +37,7 @@ model = "qwen2.5-coder-7b-32k"
 key_env = "BENCHMARK_KEY"
 [completion]
 debounce_ms = 0
+speculate = "never"  # as with a remote service; one on loopback counts as this machine's
 """
 BLOCK = '''def function_{n}(items, limit={n}):
     """Return the first items, at most the limit."""
