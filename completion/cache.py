@@ -24,6 +24,7 @@ class _Entry:
     whole: bool  # the tail is all there was before the cursor
     suffix: str
     raw: RawCompletion
+    longest: int  # so much of it may be typed, code points
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,6 @@ class Cache:
     def __init__(self, entries: int) -> None:
         self._size = entries
         self._count = 0
-        self._longest = 0
         # A group holds the answers with one scope and one suffix; the answer and the group used last come last.
         self._groups: OrderedDict[tuple[Hashable, str], OrderedDict[str, _Entry]] = OrderedDict()
 
@@ -53,9 +53,9 @@ class Cache:
         key = window.prefix[-_KEY:]
         self._count += key not in group
         whole = window.start == 0 and len(window.prefix) <= _TAIL
-        group[key] = _Entry(window.prefix[-_TAIL:], whole, window.suffix, raw)
+        longest = min(max(len(each.text) for each in (raw, *raw.more)), _LONGEST)
+        group[key] = _Entry(window.prefix[-_TAIL:], whole, window.suffix, raw, longest)
         group.move_to_end(key)
-        self._longest = max(self._longest, min(max(len(each.text) for each in (raw, *raw.more)), _LONGEST))
         if self._count > self._size:
             self._evict()
 
@@ -67,20 +67,29 @@ class Cache:
         group = self._groups.get((scope, window.suffix[:_HEAD]))
         if group is None:
             return None
-        prefix = window.prefix
-        for end in range(len(prefix), max(0, len(prefix) - self._longest) - 1, -1):
-            key = prefix[max(0, end - _KEY) : end]
-            entry = group.get(key)
-            raw = _begun(entry.raw, prefix[end:]) if entry is not None else None
-            if entry is not None and raw is not None and _fits(entry, window, prefix[end:]):
-                group.move_to_end(key)
-                self._groups.move_to_end((scope, window.suffix[:_HEAD]))
-                return Found(raw, len(prefix) - end)
-        return None
+        found, nearest, prefix = None, _LONGEST + 1, window.prefix
+        for key, entry in reversed(group.items()):  # most often it is the one used last
+            first = max(0, len(prefix) - min(entry.longest, nearest - 1) - len(key))
+            # Before a shorter key stood nothing.
+            at = prefix.rfind(key, first, len(prefix) if len(key) == _KEY else len(key))
+            while at >= 0:
+                typed = prefix[at + len(key) :]
+                raw = _begun(entry.raw, typed)
+                if raw is not None and _fits(entry, window, typed):
+                    found, nearest = (key, raw), len(typed)
+                    break
+                at = prefix.rfind(key, first, at + _KEY - 1) if at > first else -1
+            if not nearest:
+                break
+        if found is None:
+            return None
+        group.move_to_end(found[0])
+        self._groups.move_to_end((scope, window.suffix[:_HEAD]))
+        return Found(found[1], nearest)
 
     def clear(self) -> None:
         self._groups.clear()
-        self._count = self._longest = 0
+        self._count = 0
 
     def _evict(self) -> None:
         oldest = next(iter(self._groups))

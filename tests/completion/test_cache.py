@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,3 +107,14 @@ def test_every_position_within_the_answer_is_served(answer: str, prefix: str, da
     typed = data.draw(st.integers(0, len(answer) - 1))
     expected = answer[typed:] if typed == 0 or answer[typed:].strip() else None
     assert found(cache, prefix + answer[:typed]) == expected
+
+
+def test_of_several_answers_that_fit_the_one_made_nearest_to_the_cursor_is_given() -> None:
+    for places in itertools.permutations((0, 5, 9)):
+        cache = Cache(10)
+        for place in places:
+            cache.store(SCOPE, Window("aaaa" * 20 + "b" * place, ""), raw(f"{'b' * (20 - place)}{place}"))
+        assert found(cache, "aaaa" * 20 + "b" * 4) == "b" * 16 + "0"
+        assert found(cache, "aaaa" * 20 + "b" * 8) == "b" * 12 + "5"
+        assert found(cache, "aaaa" * 20 + "b" * 9) == "b" * 11 + "9"
+        assert found(cache, "aaaa" * 20 + "b" * 12) == "b" * 8 + "9"
