@@ -52,7 +52,7 @@ class Engine:
         self._traces = traces
         self._clock = clock or SystemClock()
         self._observer = observer or SilentObserver()
-        self._gate = Gate(self._clock)
+        self._gate = Gate()
         self._cache = Cache(settings.completion.cache_entries)
         self._policy = Policy(settings, self._clock)
         self._warmer = Warmer()

@@ -1,4 +1,4 @@
-"""When to ask: quiet time before a request, and only the latest request of each document lives on.
+"""Only the latest request of each document lives on.
 
 Must not know what a request does.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-from completion.clock import Clock
-
 
 class SupersededError(Exception):
     """A newer request of the same document took this one's place."""
@@ -18,20 +16,13 @@ class SupersededError(Exception):
 class Gate:
     """Keeps one live request per key. All of it runs on one event loop."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._latest: dict[str, Latest] = {}
         self._inside: set[Latest] = set()  # the latest ones and the superseded ones still on their way out
 
     def latest(self, key: str) -> Latest:
         """`async with gate.latest(key):` supersedes the holder of `key`; SupersededError ends it."""
         return Latest(self, key)
-
-    async def quiet(self, since: float, seconds: float) -> None:
-        """Wait until `seconds` have passed since the moment `since` of the clock."""
-        left = since + seconds - self._clock.now()
-        if left > 0:
-            await self._clock.sleep(left)
 
     @property
     def busy(self) -> bool:

@@ -1,4 +1,4 @@
-"""The gate: latest wins, a client's cancel wins over that, quiet time."""
+"""The gate: latest wins, and a client's cancel wins over that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from completion.gate import Gate, SupersededError
-from tests.completion.fake_clock import FakeClock
 
 
 async def hold(gate: Gate, key: str, entered: asyncio.Event) -> str:
@@ -25,7 +24,7 @@ async def begin(gate: Gate, key: str) -> asyncio.Task[str]:
 
 
 async def test_a_newer_holder_supersedes_the_older_one_only_of_its_key() -> None:
-    gate = Gate(FakeClock())
+    gate = Gate()
     older, other = await begin(gate, "a"), await begin(gate, "b")
     newer = await begin(gate, "a")
     with pytest.raises(SupersededError):
@@ -41,7 +40,7 @@ async def test_a_newer_holder_supersedes_the_older_one_only_of_its_key() -> None
 
 
 async def test_a_cancel_of_the_client_goes_through() -> None:
-    gate = Gate(FakeClock())
+    gate = Gate()
     task = await begin(gate, "a")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -51,7 +50,7 @@ async def test_a_cancel_of_the_client_goes_through() -> None:
 
 @pytest.mark.parametrize("client_first", [True, False])
 async def test_a_cancel_of_the_client_at_the_same_moment_wins(client_first: bool) -> None:
-    gate = Gate(FakeClock())
+    gate = Gate()
     task = await begin(gate, "a")
     if client_first:
         task.cancel()
@@ -66,7 +65,7 @@ async def test_a_cancel_of_the_client_at_the_same_moment_wins(client_first: bool
 
 async def test_superseded_when_the_wait_was_over_already() -> None:
     """The task is about to run again when it is superseded: it must not leave as if nothing had happened."""
-    gate, go, entered = Gate(FakeClock()), asyncio.Event(), asyncio.Event()
+    gate, go, entered = Gate(), asyncio.Event(), asyncio.Event()
 
     async def work() -> str:
         async with gate.latest("a"):
@@ -84,7 +83,7 @@ async def test_superseded_when_the_wait_was_over_already() -> None:
 
 
 async def test_superseding_oneself_ends_at_the_exit_and_leaves_no_cancellation() -> None:
-    gate = Gate(FakeClock())
+    gate = Gate()
 
     async def work() -> str:
         try:
@@ -99,7 +98,7 @@ async def test_superseding_oneself_ends_at_the_exit_and_leaves_no_cancellation()
 
 
 async def test_other_errors_go_through() -> None:
-    gate = Gate(FakeClock())
+    gate = Gate()
     with pytest.raises(LookupError):
         async with gate.latest("a"):
             raise LookupError
@@ -107,7 +106,7 @@ async def test_other_errors_go_through() -> None:
 
 
 async def test_closing_waits_for_those_on_their_way_out() -> None:
-    gate, cleaned, go, entered = Gate(FakeClock()), asyncio.Event(), asyncio.Event(), asyncio.Event()
+    gate, cleaned, go, entered = Gate(), asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
         async with gate.latest("a"):
@@ -128,16 +127,3 @@ async def test_closing_waits_for_those_on_their_way_out() -> None:
     assert cleaned.is_set()
     with pytest.raises(SupersededError):
         await task
-
-
-async def test_quiet_time_counts_from_receipt() -> None:
-    clock = FakeClock()
-    gate = Gate(clock)
-    received = clock.now()
-    await clock.advance(0.1)
-    task = asyncio.create_task(gate.quiet(received, 0.12))
-    await clock.advance(0.019)
-    assert not task.done()
-    await clock.advance(0.001)
-    assert task.done()
-    await gate.quiet(received, 0.12)  # passed long ago: no wait at all

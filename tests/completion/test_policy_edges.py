@@ -279,3 +279,15 @@ async def test_a_line_that_is_done_is_not_changed_any_more() -> None:
     found = await desk.ask(f"{typed}⟦|⟧\n")
     assert isinstance(found, Completion)
     assert (found.text, found.start) == ("pass", len(typed))
+
+
+async def test_the_wait_counts_from_receipt() -> None:
+    desk = Desk(["a"], debounce_ms=120)
+    received = desk.clock.now()
+    await desk.clock.advance(0.1)
+    desk.begin("x = ⟦|⟧\n", received=received)
+    await desk.clock.advance(0.019)
+    assert desk.backend.requests == []
+    await desk.clock.advance(0.001)
+    assert len(desk.backend.requests) == 1
+    assert text(await desk.ask("y = ⟦|⟧\n", received=received)) == "a"  # passed long ago: no wait at all
