@@ -52,12 +52,13 @@ class Flight:
         self._typed = ""  # since it began, as far as is known
         self._moved = False  # the document was edited
         self._stale = False
-        self._waiting = 0
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._answer: Answer | None = None
         self._hear: tuple[OnText, int] | None = None
         self._grace: asyncio.Task[None] | None = None
         self._cancelled = False
         self.heard = asyncio.Event()  # text came, or the end
-        self.task = asyncio.create_task(work(self._on_text))
+        self.task = asyncio.create_task(self._run(work))
         self.task.add_done_callback(self._done)
 
     @property
@@ -105,16 +106,20 @@ class Flight:
             self._grace.cancel()
             self._grace = None
         self._hear = (on_text, 0)
-        self._waiting += 1
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
         try:
             self._tell()
-            await asyncio.wait({self.task})
+            if not self.task.done():
+                await waiter
+            if self._answer is not None:
+                return self._answer
             if self.task.cancelled():
                 raise StaleError if self._stale else DivergedError
             return self.task.result()
         finally:
-            self._waiting -= 1
-            if not self._waiting:
+            self._waiters.discard(waiter)
+            if not self._waiters:
                 self._leave()
 
     def cancel(self) -> None:
@@ -122,6 +127,16 @@ class Flight:
         if not self._cancelled:
             self._cancelled = True
             self.task.cancel()
+
+    async def _run(self, work: Work) -> Answer:
+        self._answer = answer = await work(self._on_text)
+        self._wake()  # a turn of the event loop earlier than the task's end is known
+        return answer
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _leave(self) -> None:
         """Nobody waits any more."""
@@ -141,7 +156,7 @@ class Flight:
     def _on_text(self, text: str) -> None:
         self._text += text
         self.heard.set()
-        unwanted = not self._waiting and self._grace is None  # it was kept because the service was cold
+        unwanted = not self._waiters and self._grace is None  # it was kept because the service was cold
         if self._agrees(self._typed) and not unwanted:
             self._tell()
         else:
@@ -164,6 +179,7 @@ class Flight:
 
     def _done(self, task: asyncio.Task[Answer]) -> None:
         self.heard.set()
+        self._wake()
         if self._grace is not None:
             self._grace.cancel()
         if not task.cancelled():
