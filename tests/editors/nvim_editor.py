@@ -65,7 +65,6 @@ class Neovim:
     def __init__(self, nvim: Any) -> None:
         self.nvim = nvim
         self.screen = Screen(WIDTH, HEIGHT)
-        self.ended = False
         nvim.ui_attach(WIDTH, HEIGHT, rgb=True, ext_linegrid=True, ext_hlstate=True)
         # Something always comes, so that waiting can end with a message of what was awaited.
         nvim.exec_lua(TICKS, nvim.channel_id)
@@ -149,6 +148,8 @@ class Neovim:
         while not condition():
             assert time.monotonic() < deadline, f"never came: {what}\n" + "\n".join(self.screen.lines())
             self._take()
+            blocked = self.nvim.api.get_mode()["blocking"]
+            assert not blocked, "Neovim waits for a key:\n" + "\n".join(self.screen.lines())
 
     def shows(self, ghost: str) -> None:
         """Wait until this is the ghost text, exactly."""
@@ -161,9 +162,8 @@ class Neovim:
             self.screen.apply(arguments)
 
     def close(self) -> None:
-        if not self.ended:
-            self.ended = True
-            with contextlib.suppress(EOFError, OSError):
+        with contextlib.suppress(EOFError, OSError):
+            if not self.nvim.api.get_mode()["blocking"]:  # no prompt waits for a key
                 self.nvim.command("qall!")
         self.nvim.close()
 

@@ -107,6 +107,10 @@ class Screen:
         for style, cells in groupby(self.rows[row], key=lambda cell: cell[1]):
             texts = [text for text, _ in cells]
             run = "".join(texts)
+            if "background" in self.styles.get(style, {}):
+                x, y = _MARGIN + column * _WIDTH, _MARGIN + row * _HEIGHT
+                colour = self._colour("background", style)
+                yield f'<rect x="{x}" y="{y}" width="{len(texts) * _WIDTH}" height="{_HEIGHT}" fill="{colour}"/>'
             if run.strip():
                 x = _MARGIN + (column + len(run) - len(run.lstrip())) * _WIDTH
                 y, colour = _MARGIN + row * _HEIGHT + 13, self._colour("foreground", style)

@@ -14,13 +14,15 @@ local function check_server()
     })
     return
   end
-  local asked = vim.list_extend({}, cmd)
-  asked[#asked + 1] = '--version'
-  local done = vim.system(asked, { text = true, timeout = 20000 }):wait()
+  if #cmd > 1 then -- arguments of the user's own
+    vim.health.ok('server: ' .. table.concat(cmd, ' '))
+    return
+  end
+  local done = vim.system({ cmd[1], '--version' }, { text = true, timeout = 20000 }):wait()
   if done.code == 0 then
-    vim.health.ok(('server: %s (%s)'):format(vim.trim(done.stdout), table.concat(cmd, ' ')))
+    vim.health.ok(('server: %s (%s)'):format(vim.trim(done.stdout), cmd[1]))
   else
-    vim.health.error(('%s --version failed: %s'):format(table.concat(cmd, ' '), vim.trim(done.stderr or '')))
+    vim.health.error(('%s --version failed: %s'):format(cmd[1], vim.trim(done.stderr or '')))
   end
 end
 

@@ -19,6 +19,7 @@ local ABOVE = vim.fn.fnamemodify(vim.uv.fs_realpath(HERE) or HERE, ':p:h:h:h:h:h
 ---@field told_missing boolean
 ---@field problem? string the last warning of the server
 ---@field busy? string what the server is doing, such as loading a model
+---@field exit? { code: integer, signal: integer } of the last server
 ---@field folders table<string, true> roots the server knows
 M.state = { off = false, stopping = false, restarts = 0, told_missing = false, folders = {} }
 
@@ -107,12 +108,30 @@ function M.wanted(bufnr)
   return api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and api.nvim_buf_get_name(bufnr) ~= ''
 end
 
----@param code integer
----@param signal integer
+--- A process that starts the server. Neovim is not told how it ended, as it would stop the typing of the user with a
+--- prompt; `ended` is.
+---@param cmd string[]
+---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
+local function start_process(cmd)
+  return function(dispatchers)
+    local told = {
+      notification = dispatchers.notification,
+      server_request = dispatchers.server_request,
+      on_error = dispatchers.on_error,
+      on_exit = function(code, signal)
+        M.state.exit = { code = code, signal = signal }
+        dispatchers.on_exit(0, 0)
+      end,
+    }
+    local given = config.options.lsp
+    return vim.lsp.rpc.start(cmd, told, { cwd = given.cmd_cwd, env = given.cmd_env, detached = given.detached })
+  end
+end
+
 ---@param client_id integer
-local function ended(code, signal, client_id)
+local function ended(_, _, client_id)
   vim.schedule(function()
-    local state = M.state
+    local state, how = M.state, M.state.exit or {}
     if state.client_id ~= client_id then
       return
     end
@@ -121,15 +140,13 @@ local function ended(code, signal, client_id)
       return
     end
     state.restarts = state.restarts + 1
+    local ending = ('the server ended with code %d, signal %d'):format(how.code or -1, how.signal or -1)
     if state.restarts > MOST_RESTARTS then
-      state.problem = ('the server ended %d times in a row, the last time with code %d, signal %d'):format(
-        state.restarts,
-        code,
-        signal
-      )
+      state.problem = ('%s, %d times in a row'):format(ending, state.restarts)
       M.tell('midfill: ' .. state.problem .. '; see :checkhealth midfill, then :Midfill restart', vim.log.levels.ERROR)
       return
     end
+    M.tell(('midfill: %s, and is started again'):format(ending), vim.log.levels.WARN)
     M.attach_all()
   end)
 end
@@ -174,7 +191,7 @@ local function client_config(root, cmd)
   local settings = vim.tbl_isempty(config.options.settings) and vim.empty_dict() or config.options.settings
   local wanted = {
     name = 'midfill',
-    cmd = cmd,
+    cmd = start_process(cmd),
     root_dir = root,
     init_options = settings,
     settings = { midfill = settings },
