@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html import escape
@@ -111,11 +112,10 @@ class Screen:
                 x, y = _MARGIN + column * _WIDTH, _MARGIN + row * _HEIGHT
                 colour = self._colour("background", style)
                 yield f'<rect x="{x}" y="{y}" width="{len(texts) * _WIDTH}" height="{_HEIGHT}" fill="{colour}"/>'
-            if run.strip():
-                x = _MARGIN + (column + len(run) - len(run.lstrip())) * _WIDTH
-                y, colour = _MARGIN + row * _HEIGHT + 13, self._colour("foreground", style)
-                length = len(run.strip()) * _WIDTH
-                yield f'<text x="{x}" y="{y}" textLength="{length}" fill="{colour}">{escape(run.strip())}</text>'
+            for found in re.finditer(r"\S+(?: \S+)*", run):
+                x, y = _MARGIN + (column + found.start()) * _WIDTH, _MARGIN + row * _HEIGHT + 13
+                colour, length = self._colour("foreground", style), len(found[0]) * _WIDTH
+                yield f'<text x="{x}" y="{y}" textLength="{length}" fill="{colour}">{escape(found[0])}</text>'
             column += len(texts)
 
     def _colour(self, name: str, style: int = 0) -> str:
