@@ -12,7 +12,7 @@ from itertools import pairwise
 
 LEAST, MOST = 24, 120  # code points; shorter ones are too often names, longer ones are data
 
-_RUN = re.compile(rf"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{{{LEAST},}}+={{0,2}}(?![A-Za-z0-9_-])")
+_RUN = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{LEAST},}}+={{0,2}}(?![A-Za-z0-9_-])")
 
 # A text of 24 random characters of base64 has about 4.3 bits for each, one of 40 about 4.8; names have below 4.
 _BITS = 3.9
@@ -22,6 +22,12 @@ _PUBLIC = re.compile(
     r"sha[0-9]{1,3}|md5|hash|digest|checksum|integrity|fingerprint|etag|uuid|guid|nonce|public|ssh-|certificate|signature",
     re.I,
 )
+# Hexadecimal and the like, in quotes: few things but keys are, where nothing on the line says what it is.
+_LOWER = re.compile(r"[\"'`](?:([0-9a-f]{32,64})|([0-9A-F]{32,64})|([a-z0-9]{52}|[a-z0-9]{64}))[\"'`\\]")
+_NAMED = re.compile(
+    r"\b(?:rev|revision|commit|git|tree|blob|ref|version|crc\w*|\w*ids?|oid)\b|_id\b|Id\b|[^\w\s]x\d", re.I
+)
+
 _DATA = re.compile(r"[\s(+]*[A-Za-z]{0,2}[\"'`]?[A-Za-z0-9+/=_-]{56,}[\"'`]?[\\n\"'`+,;)\s]*")
 
 
@@ -31,6 +37,10 @@ def random_runs(line: str) -> Iterator[tuple[int, int]]:
         if not _random(match[0]) or _PUBLIC.search(line) or _DATA.fullmatch(line) or _is_name(match, line):
             continue
         yield match.span()
+    for match in _LOWER.finditer(line) if len(line) > 32 else ():
+        group = match.lastindex or 0
+        if not (_PUBLIC.search(line) or _NAMED.search(line) or _DATA.fullmatch(line)) and _many(match[group]):
+            yield match.span(group)
 
 
 def _random(text: str) -> bool:
@@ -40,6 +50,12 @@ def _random(text: str) -> bool:
     if not (any(map(str.islower, body)) and any(map(str.isupper, body))):
         return False
     return jumbled(body) and bits(body) >= _BITS and not readable(text)
+
+
+def _many(text: str) -> bool:
+    """Whether letters and digits are as many and as different as in random text."""
+    digits = sum(map(str.isdigit, text))
+    return 4 <= digits <= len(text) - 4 and bits(text) >= 3
 
 
 def jumbled(text: str) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from completion.privacy.blocks import bare, blocks
-from completion.privacy.secrets import Found, Span, secrets_in
+from completion.privacy.secrets import Found, Span, secrets_in, shapes_in
+from completion.privacy.shapes import Shape
 from completion.privacy.stand_ins import StandIn, stand_in
 
 _LINES = 20_000  # that are remembered
@@ -74,13 +75,15 @@ class Redactor:
         """In any order; they may overlap."""
         for start, end in blocks(text):
             yield Span(start, end, "private key")
-        if self._innocent.issuperset(lines):
+        unknown = set(lines).difference(self._innocent)
+        if not unknown:
             return
+        shapes = shapes_in("\n".join(unknown))
         at = 0
         in_key = False
         for line in lines:
             if line not in self._innocent:
-                for start, end, kind in self._found(line):
+                for start, end, kind in self._found(line, shapes):
                     yield Span(at + start, at + end, kind)
             key = bare(line, after=in_key) if in_key or len(line) >= 60 else None
             in_key = key is not None
@@ -88,11 +91,11 @@ class Redactor:
                 yield Span(at + key[0], at + key[1], "private key")
             at += len(line) + 1
 
-    def _found(self, line: str) -> Found:
+    def _found(self, line: str, shapes: tuple[Shape, ...]) -> Found:
         remembered = self._long if len(line) > _LONG else self._guilty
         found = remembered.get(line)
         if found is None:
-            found = secrets_in(line)
+            found = secrets_in(line, shapes)
             if len(line) <= _LONG and not found and bare(line, after=False) is None:
                 if len(self._innocent) >= _LINES:
                     self._innocent.clear()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from completion.privacy.entropy import random_runs
-from completion.privacy.named import NEEDLES, named
-from completion.privacy.shapes import SHAPES
+from completion.privacy.named import named
+from completion.privacy.shapes import SHAPES, Shape
 
 Found = tuple["Span", ...]
 
@@ -20,9 +20,14 @@ class Span(NamedTuple):
     kind: str
 
 
-def secrets_in(line: str) -> Found:
+def shapes_in(text: str) -> tuple[Shape, ...]:
+    """Those of which one may be in a line of the text."""
+    return tuple(shape for shape in SHAPES if shape.needle in text)
+
+
+def secrets_in(line: str, shapes: Iterable[Shape] = SHAPES) -> Found:
     """In order, none within another one."""
-    spans = sorted(_all(line), key=lambda span: (span.start, -span.end))
+    spans = sorted(_all(line, shapes), key=lambda span: (span.start, -span.end))
     kept: list[Span] = []
     for span in spans:
         if kept and span.start < kept[-1].end:
@@ -32,14 +37,12 @@ def secrets_in(line: str) -> Found:
     return tuple(kept)
 
 
-def _all(line: str) -> Iterator[Span]:
-    for shape in SHAPES:
+def _all(line: str, shapes: Iterable[Shape]) -> Iterator[Span]:
+    for shape in shapes:
         if shape.needle in line:
             for match in shape.pattern.finditer(line):
                 yield Span(*match.span(1), shape.kind)
-    lowered = line.lower()
-    if any(needle in lowered for needle in NEEDLES):
-        for start, end in named(line):
-            yield Span(start, end, "named secret")
+    for start, end in named(line):
+        yield Span(start, end, "named secret")
     for start, end in random_runs(line):
         yield Span(start, end, "random text")
