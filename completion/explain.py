@@ -5,11 +5,12 @@ Must not know LSP or a terminal. Knows what stands in for secrets, never the sec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from completion.plan import shown
+from completion.privacy import StandIn
 from completion.tokens import estimate
 from completion.trace import RequestTrace, Sent
 from completion.types import ContextPiece
@@ -36,7 +37,7 @@ def explained(trace: RequestTrace) -> Explained | None:
     sent = trace.sent
     if sent is None:
         return None
-    pieces = (_window(sent), *trace.pieces)
+    pieces = tuple(_as_sent(each, sent.stand_ins) for each in (_window(sent), *trace.pieces))
     stand_ins = [
         {
             "kind": each.kind,
@@ -48,6 +49,14 @@ def explained(trace: RequestTrace) -> Explained | None:
     ]
     distinct = [each for at, each in enumerate(stand_ins) if each not in stand_ins[:at]]
     return Explained(tuple(map(_piece, pieces)), tuple(distinct), shown(sent.prompt))
+
+
+def _as_sent(piece: ContextPiece, stand_ins: Iterable[StandIn]) -> ContextPiece:
+    """Its path may hold a secret, too."""
+    path = piece.path
+    for each in stand_ins:
+        path = path.replace(each.secret, each.text)
+    return replace(piece, path=path)
 
 
 def readable(found: Explained) -> list[str]:

@@ -22,6 +22,7 @@ SHOWN = "shown"
 _DOCUMENTS = 200
 _RECENT = 50
 _SENT = 10  # of which it is remembered what was sent
+_SECRETS = 1000  # kept out of written answers
 
 # New in each process, so that a trace does not tell which files it speaks of.
 _SALT = os.urandom(16)
@@ -154,6 +155,7 @@ class TraceLog:
         self._counts: Counter[str] = Counter({SHOWN: 0, **{reason.value: 0 for reason in Reason}})
         self._last: OrderedDict[str, RequestTrace] = OrderedDict()
         self._recent: deque[RequestTrace] = deque(maxlen=_RECENT)
+        self._secrets: dict[str, str] = {}  # what stood for them in prompts
 
     def begin(self, request_id: str, uri: str, received: float | None = None) -> RequestTrace:
         """`received` is when the request came in, seconds of the clock; now, if it is not known."""
@@ -165,7 +167,7 @@ class TraceLog:
         trace.answered = trace.elapsed()
         if isinstance(outcome, Completion):
             trace.reason = SHOWN
-            trace.answer = outcome.text if trace.text else None
+            trace.answer = self._as_sent(trace, outcome.text) if trace.text else None
         else:
             trace.reason = outcome.reason.value
             trace.detail = outcome.detail or None
@@ -182,6 +184,16 @@ class TraceLog:
                 self._write(trace.as_json() + "\n")
             except (OSError, ValueError):  # ValueError: the file is closed
                 self._write = None
+
+    def _as_sent(self, trace: RequestTrace, answer: str) -> str:
+        """An answer with stand-ins, as in the prompts beside which it is written; cached ones have no own."""
+        for each in trace.sent.stand_ins if trace.sent is not None else ():
+            self._secrets[each.secret] = each.text
+        while len(self._secrets) > _SECRETS:
+            del self._secrets[next(iter(self._secrets))]
+        for secret, text in self._secrets.items():
+            answer = answer.replace(secret, text)
+        return answer
 
     @property
     def counts(self) -> Mapping[str, int]:

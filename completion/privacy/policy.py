@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Mapping
 
 from completion.clock import Clock
 from completion.privacy.globs import Globs
@@ -11,6 +12,19 @@ from completion.settings import EngineSettings
 from completion.types import DocumentSnapshot
 
 _REMEMBERED = 1000  # documents whose answer is kept
+
+# Ids that editors give files read from the disk, whose language nobody has told.
+_SCRIPT, _TYPED = ("javascript", "javascriptreact"), ("typescript", "typescriptreact")
+_BY_SUFFIX: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys((".py", ".pyi", ".pyw"), ("python",)),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), _SCRIPT),
+    **dict.fromkeys((".ts", ".mts", ".cts", ".tsx"), _TYPED),
+    ".go": ("go",),
+    ".rs": ("rust",),
+    ".java": ("java",),
+    **dict.fromkeys((".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx"), ("cpp", "objective-cpp", "cuda-cpp")),
+    **dict.fromkeys((".c", ".h"), ("c", "cpp", "objective-c", "objective-cpp", "cuda-cpp")),
+}
 
 
 class Policy:
@@ -49,8 +63,13 @@ class Policy:
         return self.ignored(document) or bool(self.stays(document))
 
     def _why(self, document: DocumentSnapshot) -> str:
-        if document.language_id in self._languages:
-            return f"languages.{document.language_id}.allow_remote is false"
+        if document.language_id:
+            languages = self._languages & {document.language_id}
+        else:  # it may be any, if the name does not say
+            suffix = posixpath.splitext(document.path or document.uri)[1].lower()
+            languages = self._languages & set(_BY_SUFFIX.get(suffix, self._languages))
+        if languages:
+            return f"languages.{min(languages)}.allow_remote is false"
         if glob := self._only.match(document):
             return f"the file matches `{glob}` of privacy.local_only"
         if self._folders.match(document):

@@ -247,3 +247,15 @@ def test_what_only_models_on_this_machine_may_see(tmp_path: Path) -> None:
     assert policy.hidden(remote=False)(document(tmp_path, ".env"))
     assert policy.left_out(quoted, remote=True).startswith("the file matches")
     assert policy.left_out(quoted, remote=False) == ""
+
+
+def test_the_language_of_what_is_read_from_the_disk_is_told_by_its_name(tmp_path: Path) -> None:
+    policy = Policy(EngineSettings(local_languages=("javascript", "cpp")), SystemClock())
+    assert {name: bool(policy.stays(document(tmp_path, name, ""))) for name in ("a.js", "b.JSX", "c.h", "d.odd")} == {
+        "a.js": True,
+        "b.JSX": True,
+        "c.h": True,
+        "d.odd": True,
+    }
+    assert not any(policy.stays(document(tmp_path, name, "")) for name in ("a.ts", "b.py", "c.go"))
+    assert not policy.stays(document(tmp_path, "a.js", "typescript")), "an editor says otherwise"
