@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from completion import auto_closed
 from completion.clock import Clock
 from completion.plan import Plan
 from completion.route import Answer, OnText, begun
@@ -72,27 +73,35 @@ class Flight:
         waited = self._clock.now() - self._began
         return self._remote and not self.over and not self._text and waited >= _COLD_S
 
-    def typed(self, context: CompletionContext) -> str | None:
-        """What was typed since it began, if that is all `context` differs by and agrees with the text so far."""
+    def typed(self, context: CompletionContext) -> tuple[str, int] | None:
+        """What was typed since it began, if that is all `context` differs by and agrees with the text so far.
+
+        The number is that of characters behind the cursor with which the editor has closed what was opened.
+        """
         if context.selected is not None or self.context.selected is not None or self.over:
             return None
         if context.document.language_id != self.context.document.language_id:
             return None
-        typed = _inserted(self.context, context.document)
-        if typed is None or self.context.offset + len(typed) != context.offset:
+        inserted = _inserted(self.context, context.document)
+        length = context.offset - self.context.offset
+        if inserted is None or length < 0:
+            return None
+        typed, closers = inserted[:length], inserted[length:]
+        if auto_closed.behind(typed, closers) < len(closers) or context.offset > self.context.offset + len(inserted):
             return None
         typed = typed.replace("\r\n", "\n").replace("\r", "\n")
-        return typed if self._agrees(typed) else None
+        return (typed, len(closers)) if self._agrees(typed) else None
 
     def edited(self, document: DocumentSnapshot) -> None:
         """The document is now as told; ends the work if no answer can fit any more."""
         self._moved = True
         if self.context.selected is not None or self.over:
             return
-        typed = _inserted(self.context, document)
+        inserted = _inserted(self.context, document)
+        typed = None if inserted is None else self._read(inserted)
         if typed is not None:
-            self._typed = typed.replace("\r\n", "\n").replace("\r", "\n")
-        if (typed is None or not self._agrees(self._typed)) and not self.cold:
+            self._typed = typed
+        if typed is None and not self.cold:
             self._stale = True
             self.cancel()
 
@@ -161,6 +170,15 @@ class Flight:
             self._tell()
         else:
             self.cancel()
+
+    def _read(self, inserted: str) -> str | None:
+        """What was typed of what was inserted, the end of which the editor may have put there; None: it disagrees."""
+        inserted = inserted.replace("\r\n", "\n").replace("\r", "\n")
+        for end in range(len(inserted), max(0, len(inserted) - 5), -1):
+            typed, closers = inserted[:end], inserted[end:]
+            if auto_closed.behind(typed, closers) == len(closers) and self._agrees(typed):
+                return typed
+        return None if inserted else ""
 
     def _agrees(self, typed: str) -> bool:
         if not typed or not self._text:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from completion.cache import Cache
+from completion import auto_closed
+from completion.cache import Cache, Found
 from completion.clock import Clock
 from completion.flight import DivergedError, Flight, StaleError
 from completion.learning import Learned
@@ -125,10 +126,10 @@ class Pilot:
 
     def _known(self, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome | None:
         for route in question.routes:
-            found = self._cache.lookup(_scope(route, question.context), question.plan.window)
+            found, plan = self._found(route, question)
             if found is None or found.raw.asked_for < question.candidates:
                 continue
-            outcome = self._outcome(found.raw, question.plan, question, trace, found.typed)
+            outcome = self._outcome(found.raw, plan, question, trace, found.typed)
             # All that was shown may be typed, though the answer itself goes on: then it is used up.
             if isinstance(outcome, Completion) or not found.typed:
                 trace.cache, trace.backend = "typed-through" if found.typed else "hit", route.name
@@ -138,18 +139,34 @@ class Pilot:
                 return outcome
         return None
 
+    def _found(self, route: Route, question: Question) -> tuple[Found | None, Plan]:
+        """What is known, and the plan it fits: what the editor has closed behind the cursor may be replaced."""
+        plan, scope = question.plan, _scope(route, question.context)
+        found = self._cache.lookup(scope, plan.window)
+        if found is None and question.context.selected is None:
+            for count in auto_closed.counts(plan.window.suffix):
+                wider = _without(plan, count)
+                found = self._cache.lookup(scope, wider.window)
+                if found is not None and found.typed:
+                    typed = plan.window.prefix[-found.typed :]
+                    if auto_closed.behind(typed, plan.window.suffix) >= count:
+                        return found, wider
+                found = None
+        return found, plan
+
     async def _join(self, old: Flight, question: Question, trace: RequestTrace, on_text: OnText) -> Outcome | None:
         """The outcome of what is on its way already; None if that does not fit, and is left alone or ended.
 
         Raises DivergedError, StaleError, BackendError.
         """
-        typed = old.typed(question.context) if question.settings.join and question.candidates == 1 else None
-        if typed is None:
+        insertion = old.typed(question.context) if question.settings.join and question.candidates == 1 else None
+        if insertion is None:
             if old.cold and question.automatic:
                 old.edited(question.context.document)
             else:
                 old.cancel()
             return None
+        typed, closed = insertion
         trace.cache = "joined"
         try:
             answer = await old.wait(on_text, typed)
@@ -157,7 +174,7 @@ class Pilot:
             trace.join(old.trace)
         if not answer.raw.text.startswith(typed):
             raise DivergedError
-        outcome = self._outcome(answer.raw, question.plan, question, trace, len(typed))
+        outcome = self._outcome(answer.raw, _without(question.plan, closed), question, trace, len(typed))
         if typed and not isinstance(outcome, Completion):
             raise DivergedError  # all of it was typed
         self._prepare_next(question, outcome, answer.route)
@@ -246,6 +263,14 @@ class Pilot:
         trace = RequestTrace("", "", self._clock, self._clock.now())
         answer = await route.ask(Asked(question.context, question.settings, plan), trace, lambda _: None)
         self._cache.store(scope, plan.window, answer.raw)
+
+
+def _without(plan: Plan, count: int) -> Plan:
+    """`plan` with so many characters behind the cursor to be replaced, too."""
+    if not count:
+        return plan
+    window = replace(plan.window, suffix=plan.window.suffix[count:])
+    return replace(plan, window=window, hole=(plan.hole[0], plan.hole[1] + count))
 
 
 def _choice(
