@@ -6,6 +6,7 @@ import re
 import sys
 import time
 import unicodedata
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,19 @@ _SHOWN = 60  # code points of a pattern in a message
 # Where the systems' own file systems take both for the same.
 _CASE = re.IGNORECASE if sys.platform in ("win32", "darwin") else re.NOFLAG
 
+
+# Those of the C locale; the library does not know them.
+_CLASSES = {
+    "[:alnum:]": "A-Za-z0-9",
+    "[:alpha:]": "A-Za-z",
+    "[:digit:]": "0-9",
+    "[:lower:]": "a-z",
+    "[:upper:]": "A-Z",
+    "[:xdigit:]": "0-9A-Fa-f",
+    "[:space:]": " \t",
+    "[:blank:]": " \t",
+}
+_CLASS = re.compile("|".join(map(re.escape, _CLASSES)))
 
 _WILD = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]?|[*?/!]+")
 
@@ -68,7 +82,9 @@ def _compiled(pattern: str) -> Callable[[str], object]:
         regex += ".+"
     elif pattern.endswith("/**/"):
         regex += ".+/"
-    return re.compile(regex, _CASE | re.DOTALL).fullmatch
+    with warnings.catch_warnings():  # it wonders about sets such as `[[a]`
+        warnings.simplefilter("ignore", FutureWarning)
+        return re.compile(regex, _CASE | re.DOTALL).fullmatch
 
 
 class Rules:
@@ -100,10 +116,11 @@ class Rules:
 
 
 def _rule(number: int, line: str) -> Rule | None:
+    line = line.partition("\0")[0]  # git reads no farther
     text = line if line.endswith("\\ ") else line.rstrip(" \t\n\r\f\v")
     if not text or text.startswith("#"):
         return None
-    pattern = _bounded(_composed(text))
+    pattern = _bounded(_CLASS.sub(lambda found: _CLASSES[found[0]], _composed(text)))
     if pattern is None:
         return None
     needle = max(_WILD.split(pattern), key=len)

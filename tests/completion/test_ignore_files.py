@@ -62,6 +62,12 @@ def why(root: Path, path: str) -> str:
         ({".gitignore": "\\#b.py\n"}, "#b.py", True),
         ({".gitignore": "[ab].py\n"}, "b.py", True),
         ({".gitignore": "[b.py\n***[\n"}, "b.py", False),
+        ({".gitignore": "[[:upper:]]b.[[:lower:]y]*\n"}, "Ab.py", True),
+        ({".gitignore": "[[:upper:]]b.py\n"}, "ab.py", sys.platform in ("win32", "darwin")),
+        ({".gitignore": "[[a]b.py\n[a--]c.py\n"}, "ab.py", True),
+        ({".gitignore": "b.py\0.c\n"}, "b.py", True),
+        ({".gitignore": "\ufeffb.py\r\n*.c\r\n"}, "b.py", True),
+        ({".gitignore": "a.py\rb.py\n"}, "b.py", False),  # git knows no other line ends
         ({".gitignore": "caf\u00e9.py\n"}, "cafe\u0301.py", True),
         ({".git/info/exclude": "b.py\n"}, "b.py", True),
         ({".git/info/exclude": "b.py\n", ".gitignore": "!b.py\n"}, "b.py", False),
