@@ -14,6 +14,7 @@ from completion.privacy.shapes import Shape
 from completion.privacy.stand_ins import StandIn, stand_in
 
 _LINES = 20_000  # that are remembered
+_GUILTY = 1000  # lines that hold secrets
 _LONG, _LONG_LINES = 1000, 100  # code points of a line of which fewer are remembered
 _TEXTS = 200  # of which it is remembered what stands in them
 _MADE = 1000  # stand-ins whose secret is known
@@ -92,7 +93,7 @@ class Redactor:
             at += len(line) + 1
 
     def _found(self, line: str, shapes: tuple[Shape, ...]) -> Found:
-        remembered = self._long if len(line) > _LONG else self._guilty
+        remembered, most = (self._long, _LONG_LINES) if len(line) > _LONG else (self._guilty, _GUILTY)
         found = remembered.get(line)
         if found is None:
             found = secrets_in(line, shapes)
@@ -101,7 +102,7 @@ class Redactor:
                     self._innocent.clear()
                 self._innocent.add(line)
             else:
-                if len(remembered) >= _LONG_LINES:
+                if len(remembered) >= most:
                     remembered.clear()
                 remembered[line] = found
         return found

@@ -10,6 +10,7 @@ import hashlib
 import os
 import string
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _KEY = os.urandom(32)
 _CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
@@ -26,6 +27,7 @@ class StandIn:
     extra: int = 0
 
 
+@lru_cache(maxsize=1000)  # the same ones come at every key
 def stand_in(secret: str) -> str:
     """Letters and digits are replaced by others of their class, what is neither stays."""
     stream = hashlib.shake_256(_KEY + secret.encode("utf-8", "surrogatepass")).digest(2 * len(secret))
