@@ -89,8 +89,14 @@ class Neovim:
         self.until(lambda: self.attached(), "the server knows the file")
 
     def insert(self, keys: str = "") -> None:
-        """Into Insert mode at the end of the line, then these keys."""
-        self.type("A" + keys)
+        """Into Insert mode at the end of the line, then these keys; with keys, entering alone asks for nothing."""
+        if keys:
+            self.command("set eventignore=InsertEnter")
+        self.type("A")
+        self.until(lambda: self.mode == "i", "Insert mode")
+        self.command("set eventignore=")
+        if keys:
+            self.type(keys)
 
     def save(self) -> bytes:
         """Write the file as the user does, return what is on the disk."""

@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_ghost_text_and_accept(editor: Neovim, service: FfmService, file: Path) -> None:
-    script(service, "a + b", "")
+    script(service, "a + b")
     before = editor.status()
     editor.edit(file, ADD, (2, 0))
     editor.insert(" ")
@@ -54,7 +54,7 @@ def test_ghost_text_and_accept(editor: Neovim, service: FfmService, file: Path) 
     assert editor.save() == b"def add(a, b):\n    return a + b\n"
     after = editor.status()
     assert after["accepted"] - before["accepted"] == 1
-    assert after["displayed"] - before["displayed"] == 1
+    assert after["displayed"] > before["displayed"]
     assert after["rejected"] == before["rejected"]
 
 
@@ -261,9 +261,8 @@ def test_switched_off_and_on(editor: Neovim, service: FfmService, file: Path) ->
     assert service.log == []
     editor.type("<Esc>")
     editor.command("Midfill toggle")
-    editor.insert("a")
-    editor.shows("")
-    editor.type("<BS>")
+    editor.insert("a<BS>")
+    editor.until(lambda: editor.mode == "i" and editor.cursor == (2, 11), "at the end of the line")
     editor.lua("require('midfill').trigger()")
     editor.shows("a + b")
     assert editor.lua("return require('midfill').statusline()") == "midfill"

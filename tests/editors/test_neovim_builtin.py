@@ -37,7 +37,7 @@ def visible(editor: Neovim, text: str) -> None:
 
 
 def test_accept_by_word_then_as_a_whole(editor: Neovim, service: FfmService, tmp_path: Path) -> None:
-    script(service, "a + b", "")
+    script(service, "a + b")
     editor.edit(tmp_path / "one.py", ADD, (2, 0))
     before = editor.status()
     editor.insert(" ")
@@ -74,7 +74,7 @@ def test_several_candidates_and_dismissal(editor: Neovim, service: FfmService, t
 
 
 def test_crlf(editor: Neovim, service: FfmService, tmp_path: Path) -> None:
-    script(service, "[\n    1,\n]", "")
+    script(service, "[\n    1,\n]")
     editor.type("<Esc>")
     editor.edit(tmp_path / "three.py", "x =\r\nprint(x)\r\n", (1, 0))
     editor.insert(" ")

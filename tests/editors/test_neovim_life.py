@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -52,7 +53,7 @@ def packaged(folder: Path, server_arguments: list[str]) -> Iterator[Neovim]:
 
 
 def test_columns_in_bytes(packaged: Neovim, service: FfmService, tmp_path: Path) -> None:
-    script(service, "'größe'", "")
+    script(service, "'größe'")
     packaged.edit(tmp_path / "bytes.py", "naïve = '😎é𠀀'; x =\n", (1, 0))
     assert packaged.lua("return require('midfill.server').client().offset_encoding") == "utf-8"
     packaged.insert(" ")
@@ -86,28 +87,46 @@ def test_help_and_health(packaged: Neovim, tmp_path: Path) -> None:
     assert "server: " in text
 
 
+@pytest.mark.parametrize(("command", "shown"), [("Midfill", "displayed ="), ("Midfill explain", "reason =")])
+def test_what_the_server_tells(packaged: Neovim, service: FfmService, tmp_path: Path, command: str, shown: str) -> None:
+    script(service, "")
+    packaged.type("<Esc>")
+    packaged.edit(tmp_path / "told.py", ADD, (2, 0))
+    packaged.insert(" ")
+    packaged.until(lambda: packaged.status()["counts"]["empty"] > 0, "an answer")
+    packaged.type("<Esc>")
+    packaged.command("only!")
+    packaged.command(command)
+    packaged.until(lambda: shown in "\n".join(packaged.lines), "the answer in a window")
+    assert packaged.lua("return vim.bo.buftype") == "nofile"
+    packaged.command("close")
+
+
 def test_a_killed_server_is_started_again(packaged: Neovim, service: FfmService, tmp_path: Path) -> None:
-    script(service, "a + b", "")
+    script(service, "a + b")
     packaged.edit(tmp_path / "killed.py", ADD, (2, 0))
-    (old,) = servers(packaged)
-    old.kill()
-    packaged.until(lambda: [p.pid for p in servers(packaged)] not in ([], [old.pid]), "another server")
-    packaged.until(packaged.attached, "it knows the file")
+    kill_server(packaged)
+    packaged.until(packaged.attached, "another one knows the file")
     packaged.insert(" ")
     packaged.shows("a + b")
     packaged.type("<Tab>")
     packaged.becomes("def add(a, b):", "    return a + b")
-    for _ in range(4):
-        (old,) = servers(packaged) or [None]
-        if old is None:
-            break
-        old.kill()
-        packaged.until(lambda pid=old.pid: pid not in [p.pid for p in servers(packaged)], "its end")  # type: ignore[misc]
-        packaged.until(lambda: packaged.attached() or given_up(packaged), "another one, or none")
-    assert given_up(packaged)
+    for _ in range(3):
+        kill_server(packaged)
+        packaged.until(packaged.attached, "another one knows the file")
+    kill_server(packaged)
+    packaged.until(lambda: given_up(packaged), "the message")
     assert packaged.lua("return (require('midfill').status())") == "error"
     packaged.command("Midfill restart")
     packaged.until(packaged.attached, "it knows the file")
+
+
+def kill_server(editor: Neovim) -> None:
+    number = "return require('midfill.server').state.client_id"
+    client = editor.lua(number)
+    (process,) = servers(editor)
+    process.kill()
+    editor.until(lambda: editor.lua(number) != client, "Neovim knows")
 
 
 def given_up(editor: Neovim) -> bool:
@@ -120,13 +139,22 @@ def test_an_error_of_the_backend_is_told_once(folder: Path, server_arguments: li
         editor.insert(" ")
         editor.until(lambda: told(editor, "midfill: ") != [], "the message")
         assert editor.mode == "i", "nothing stands between the user and the text"
-        editor.type("a")
-        editor.until(lambda: editor.status()["counts"]["backend-error"] >= 1, "refused")
-        editor.type("(")
-        editor.until(lambda: editor.lines[1] == "    return a(", "typed on")
+        for typed in ("(", "[", "{"):
+            before = refusals(editor)
+            editor.type(typed)
+            editor.until(partial(refused_more, editor, before), "refused again")
         (message,) = told(editor, "midfill: ")
         assert "401" in message or "key" in message
-        assert editor.lua("return (require('midfill').status())") == "error"
+        editor.until(lambda: editor.lua("return (require('midfill').status())") == "error", "the status")
+
+
+def refused_more(editor: Neovim, before: int) -> bool:
+    return refusals(editor) > before
+
+
+def refusals(editor: Neovim) -> int:
+    counts = editor.status()["counts"]
+    return int(counts["backend-error"]) + int(counts["breaker-open"])
 
 
 def told(editor: Neovim, begin: str) -> list[str]:
