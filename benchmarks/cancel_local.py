@@ -57,7 +57,7 @@ async def cancel(process: LlamaProcess, question: Question, within_s: float) -> 
 async def measure(path: Path, rounds: int, threads: int) -> dict[str, list[float]]:
     source = (ROOT / "backends" / "llama_cpp.py").read_text(encoding="utf-8")[:PROMPT_CHARACTERS]
     process = await LlamaProcess.start()
-    sizes = {"context_tokens": CONTEXT_TOKENS, "threads": threads, "gpu_layers": 0}
+    sizes = {"context_tokens": CONTEXT_TOKENS, "threads": threads, "gpu_layers": 0, "kv_type": "f16"}
     await until(process.ask("load", path=str(path), **sizes), "done")
     result: dict[str, list[float]] = {"prompt": [], "decoding": []}
     for number in range(rounds):

@@ -57,7 +57,7 @@ class Engine:
         self._policy = Policy(settings, self._clock)
         self._warmer = Warmer()
         relay = Relay(settings.hedge_ms / 1000, self._clock, self._observer)
-        self._pilot = Pilot(self._cache, relay, learned or Learned(), self._clock)
+        self._pilot = Pilot(self._cache, relay, learned or Learned(), traces, self._clock)
         self._routes = [Route(backend, self._planner(backend, families)) for backend in backends]
 
     async def complete(self, context: CompletionContext, trace: RequestTrace, on_text: OnText | None = None) -> Outcome:

@@ -22,7 +22,7 @@ from completion.rhythm import Rhythm
 from completion.route import Answer, Asked, OnText, Route, finished
 from completion.settings import CompletionSettings
 from completion.spliced import accepted
-from completion.trace import RequestTrace
+from completion.trace import RequestTrace, TraceLog
 from completion.types import (
     Completion,
     CompletionContext,
@@ -60,10 +60,11 @@ class Question:
 
 
 class Pilot:
-    def __init__(self, cache: Cache, relay: Relay, learned: Learned, clock: Clock) -> None:
+    def __init__(self, cache: Cache, relay: Relay, learned: Learned, traces: TraceLog, clock: Clock) -> None:
         self._cache = cache
         self._relay = relay
         self._learned = learned
+        self._traces = traces
         self._clock = clock
         self._rhythm = Rhythm()
         self._flights: dict[str, Flight] = {}  # the newest of each document, while its task is not done
@@ -247,10 +248,11 @@ class Pilot:
         return outcome
 
     def _prepare_next(self, question: Question, outcome: Outcome, route: Route) -> None:
-        """While the suggestion is shown, ask for what would follow it, if that costs nothing."""
+        """While the suggestion is shown in an editor, ask for what would follow it, if that costs nothing."""
         when = question.settings.speculate
         free = not route.backend.capabilities.remote
-        if isinstance(outcome, Completion) and (when == "always" or (when == "local" and free)):
+        shown = isinstance(outcome, Completion) and (question.automatic or question.context.candidates > 1)
+        if isinstance(outcome, Completion) and shown and (when == "always" or (when == "local" and free)):
             context = accepted(question.context, outcome)
             self._ahead.start(partial(self._speculate, replace(question, context=context, routes=(route,))))
 
@@ -260,9 +262,13 @@ class Pilot:
         scope = _scope(route, question.context)
         if self.busy or self._cache.lookup(scope, plan.window) is not None:
             return
-        trace = RequestTrace("", "", self._clock, self._clock.now())
-        answer = await route.ask(Asked(question.context, question.settings, plan), trace, lambda _: None)
-        self._cache.store(scope, plan.window, answer.raw)
+        trace = self._traces.begin("", question.context.document.uri)  # what is sent is never kept a secret
+        try:
+            answer = await route.ask(Asked(question.context, question.settings, plan), trace, lambda _: None)
+            self._cache.store(scope, plan.window, answer.raw)
+        finally:
+            if trace.dispatched is not None:
+                self._traces.finish(trace, NoSuggestion(Reason.AHEAD))
 
 
 def _without(plan: Plan, count: int) -> Plan:

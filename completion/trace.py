@@ -175,8 +175,9 @@ class TraceLog:
         self._recent.append(trace)
         if len(self._recent) > _SENT:
             self._recent[-1 - _SENT].sent = None
-        self._last[trace.uri_hash] = trace
-        self._last.move_to_end(trace.uri_hash)
+        if trace.reason != Reason.AHEAD.value:  # the user's own last request is what is asked for
+            self._last[trace.uri_hash] = trace
+            self._last.move_to_end(trace.uri_hash)
         if len(self._last) > _DOCUMENTS:
             self._last.popitem(last=False)
         if self._write is not None:

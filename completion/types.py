@@ -97,6 +97,7 @@ class Reason(enum.StrEnum):
     TIMEOUT = "timeout"
     MID_WORD = "mid-word"
     DELETION = "deletion"
+    AHEAD = "ahead"
     GENERATED = "generated"
     PROSE = "prose"
     EMPTY = "empty"

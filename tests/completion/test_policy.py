@@ -241,6 +241,14 @@ async def test_only_where_it_costs_nothing_unless_told_to(
     await desk.ask("x = ⟦|⟧\n")
     await desk.clock.settle()
     assert len(desk.backend.requests) == requests
+    assert desk.traces.counts["ahead"] == requests - 1
+
+
+async def test_only_in_an_editor() -> None:
+    desk = Desk(["a"], speculate="always")
+    await desk.ask("x = ⟦|⟧\n", trigger=Trigger.INVOKED)
+    await desk.clock.settle()
+    assert len(desk.backend.requests) == 1
 
 
 async def test_typing_through_leaves_it_alone_and_another_question_ends_it() -> None:
