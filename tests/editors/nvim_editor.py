@@ -91,7 +91,7 @@ class Neovim:
     def insert(self, keys: str = "") -> None:
         """Into Insert mode at the end of the line, then these keys; with keys, entering alone asks for nothing."""
         if keys:
-            self.command("set eventignore=InsertEnter")
+            self.command("set eventignore=InsertEnter,CursorMovedI")
         self.type("A")
         self.until(lambda: self.mode == "i", "Insert mode")
         self.command("set eventignore=")
