@@ -72,7 +72,7 @@ _ABOUT = re.compile(
 _OTHER_WORDS = ("ize", "izer", "ization", "ary", "ed", "ing", "or", "ority", "enticat", "orize")
 
 _PLACEHOLDER = re.compile(
-    r"(.)\1*|<.*>|\{.*\}|\[.*\]|%\(?[a-z_]+\)?s?|\$.*|(?:your|my|some|the|an?|enter|insert|put|replace|choose|new|old)\b.*|"
+    r"(.)\1*|__\w+__|[a-z._]*\{\w+\}[\w.]*|<.*>|\{.*\}|\[.*\]|%\(?[a-z_]+\)?s?|\$.*|(?:your|my|some|the|an?|enter|insert|put|replace|choose|new|old)\b.*|"
     r".*(?:example|placeholder|changeme|change[_-]me|redacted|dummy|todo|xxxx|\*\*\*\*|\.\.\.|…).*|"
     r"(?:none|null|undefined|true|false|default|optional|required|password|secret|token|string|bearer|basic)[:\w]*",
     re.IGNORECASE,

@@ -52,19 +52,21 @@ def _more() -> Iterator[Shape]:
 
 
 _LONG = (
-    *(("Adafruit key", "aio_", 24), ("Alibaba key", "LTAI", 12), ("CircleCI token", "CCIPAT_", 20)),
+    *(("Adafruit key", "aio_", 24), ("CircleCI token", "CCIPAT_", 20)),
     *(("Clojars token", "CLOJARS_", 20), ("Contentful token", "CFPAT-", 20), ("Duffel token", "duffel_live_", 20)),
     *(("Dropbox token", "sl.u.", 60), ("Facebook token", "EAA", 80)),
     *(("Frame.io token", "fio-u-", 20), ("NVIDIA key", "nvapi-", 20), ("Pinecone key", "pcsk_", 20)),
     *(("Prefect key", "pnu_", 20), ("ReadMe key", "rdme_", 20), ("Brevo key", "xkeysib-", 20)),
     *(("Brevo key", "xsmtpsib-", 20), ("Shippo token", "shippo_live_", 20), ("Shippo token", "shippo_test_", 20)),
-    *(("Tavily key", "tvly-", 20), ("Tencent key", "AKID", 13), ("Together key", "tgp_v1_", 20)),
+    *(("Tavily key", "tvly-", 20), ("Together key", "tgp_v1_", 20)),
     *(("Typeform token", "tfp_", 30), ("Vercel token", "vercel_blob_rw_", 20), ("Yandex key", "AQVN", 30)),
     *(("1Password token", "ops_eyJ", 20), ("LangSmith key", "lsv2_", 20)),
 )
 
 # The third is a pattern for the prefix.
 _FORMED = (
+    ("Alibaba key", "LTAI", r"LTAI(?=[A-Za-z0-9]{12})"),
+    ("Tencent key", "AKID", r"AKID(?=[A-Za-z0-9]{13})"),
     ("Cloudflare key", "v1.0-", r"v1\.0-(?=[0-9a-f]{20})"),
     ("Dropbox token", "sl.", r"sl\.(?=[A-Za-z0-9_-]{100})"),
     ("EasyPost key", "EZ", r"EZ[AT]K(?=[A-Za-z0-9]{30})"),

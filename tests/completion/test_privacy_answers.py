@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from backends.base import Capabilities, Shape
+from backends.scripted import ScriptedBackend
+from completion.engine import Engine
 from completion.explain import explained
 from completion.privacy import redact
-from completion.types import Completion, Outcome, Trigger
+from completion.settings import EngineSettings
+from completion.trace import TraceLog
+from completion.types import Completion, CompletionContext, DocumentSnapshot, Outcome, PlainText, Trigger
 from tests.completion.desk import LOCAL, Desk, other
+from tests.completion.fake_clock import FakeClock
 
 REMOTE = Capabilities(frozenset({Shape.INFILL}), remote=True)
 SECRET = "xK9vQ2mL7pR4tZ8w"
@@ -82,3 +88,20 @@ async def test_explanations_name_paths_as_they_were_sent() -> None:
     shown = json.dumps(found.as_json())
     assert "total(a)" in shown
     assert not any(secret[at : at + 12] in shown for secret in (SECRET, TOKEN) for at in range(len(secret) - 11))
+
+
+@pytest.mark.parametrize(("remote", "kept", "seen"), [(True, True, False), (True, False, True), (False, True, True)])
+async def test_definitions_from_the_disk_stay_where_their_language_does(
+    tmp_path: Path, remote: bool, kept: bool, seen: bool
+) -> None:
+    (tmp_path / "lib.js").write_text("export function fromElsewhere(a, b) {\n  return a + b;\n}\n", encoding="utf-8")
+    code = 'import { fromElsewhere } from "./lib.js";\nconst x = fromElsewhere('
+    document = DocumentSnapshot((tmp_path / "a.ts").as_uri(), "typescript", 1, PlainText(code), "a.ts", str(tmp_path))
+    backend = ScriptedBackend(script=lambda _: ["a)"], capabilities=REMOTE if remote else LOCAL)
+    clock = FakeClock()  # the sources have all the time they need
+    traces = TraceLog(None, clock=clock)
+    settings = EngineSettings(local_languages=("javascript",) if kept else ())
+    engine = Engine([backend], settings, traces=traces, clock=clock)
+    await engine.complete(CompletionContext(document, len(code), Trigger.INVOKED), traces.begin("1", document.uri))
+    await engine.aclose()
+    assert ("function fromElsewhere" in repr(backend.requests)) is seen

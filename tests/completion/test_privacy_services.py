@@ -174,6 +174,9 @@ def test_passwords_in_urls(host: str, place: str) -> None:
         "APCoreComponentFactoryBuilder2",
         "EAAFactoryOfFactories = sl.Module",
         "v1.0-beta, v1.0-rc1",
+        "#define X509_V_ERR_AKID_ISSUER_SERIAL_MISMATCH 31",
+        "VALIDATOR_CONFIG_KEY = '__validator_config2__'",
+        'CONVNEXT_PW1: "convnext.{bid}.pw1",',
         "f(x=some_function_name_of_ours_2)",
     ],
 )
