@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from backends.base import BackendError, Capabilities, ErrorKind, File, Piece, RawPrompt, Sampling, Shape
 from completion.chat_reply import DropEcho, Reply, TakeCode
-from completion.privacy import redact
+from completion.privacy import Redactor, StandIn, put_back, redact
+from completion.privacy.outgoing import outgoing
 from completion.prompt import Built, Material, build
 from completion.prompt.families import BY_NAME, Family
 from completion.stopping import LINE_ENDS, CutTerminators, Replace, Step
@@ -64,9 +65,15 @@ def form(question: Question, family: Family, capabilities: Capabilities, *, blan
         if not capabilities.shapes:
             raise BackendError(ErrorKind.INFILL_UNSUPPORTED, _NO_FORM)
     crlf = "\r\n" in question.prefix + (question.suffix or "")
-    built = build(_material(question, blank_keys=blank_keys), family, capabilities)
+    material = _material(question)
+    stand_ins: tuple[StandIn, ...] = ()
+    if blank_keys:
+        material, stand_ins = _blanked(material)
+    built = build(material, family, capabilities)
     if question.verbatim:  # what its writer has made harmless is for its writer to mend
         built = replace(built, mends={})
+    if stand_ins:
+        built = replace(built, mends={**built.mends, **put_back(stand_ins)})
     if question.suffix is not None and built.reply and not question.language:
         built = replace(built, reply=replace(built.reply, prose=False))  # infilling is of code
     return Formed(built, False, crlf)
@@ -82,7 +89,7 @@ def shown_prompt(question: Question, family: Family, capabilities: Capabilities)
     else:
         raise BackendError(ErrorKind.INFILL_UNSUPPORTED, _NO_FORM)
     raw = replace(capabilities, shapes=frozenset({Shape.RAW}), literal_text=False, prefers_template=True)
-    prompt = build(_material(question, blank_keys=False), shown, raw).prompt
+    prompt = build(_material(question), shown, raw).prompt
     assert isinstance(prompt, RawPrompt)
     return prompt.text
 
@@ -123,18 +130,22 @@ def _tokens(family: Family) -> re.Pattern[str]:
     return re.compile(f"({'|'.join(map(re.escape, longest_first))})")
 
 
-def _material(question: Question, *, blank_keys: bool) -> Material:
-    clean = redact if blank_keys else str
-    prefix, suffix = _lines(question.prefix), _lines(question.suffix or "")
-    joined = clean(prefix + suffix)  # so that a key with the hole inside is seen whole; its length stays
+def _material(question: Question) -> Material:
     return Material(
-        prefix=joined[: len(prefix)],
-        suffix=joined[len(prefix) :],
+        prefix=_lines(question.prefix),
+        suffix=_lines(question.suffix or ""),
         language_id=question.language,
         path=question.path,
         repo=question.repo,
-        extra=tuple(File(file.path, clean(_lines(file.text))) for file in question.files),
+        extra=tuple(File(file.path, _lines(file.text)) for file in question.files),
     )
+
+
+def _blanked(material: Material) -> tuple[Material, tuple[StandIn, ...]]:
+    """With stand-ins for secrets, also in names."""
+    redactor = Redactor()
+    extra = tuple(replace(file, text=redactor.clean(file.text).text) for file in material.extra)
+    return outgoing(replace(material, extra=extra), redactor, ("", ""))
 
 
 def _lines(text: str) -> str:
