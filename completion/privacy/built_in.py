@@ -23,12 +23,13 @@ BUILT_IN: tuple[str, ...] = (
     ".envrc",
     # keys and keystores
     *("*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.pk8", "*.ppk", "*.jks", "*.keystore", "*.bks", "*.pkcs12"),
-    *("*.kdb", "*.kdbx", "*.ovpn", "*.agekey", "secring.*"),
+    *("*.kdb", "*.kdbx", "*.ovpn", "*.agekey", "*.gpg", "*.asc", "secring.*"),
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
     *(".ssh/", ".gnupg/", ".password-store/"),
     # credentials
     *_data("credentials", ".credentials", "secrets", ".secrets", "secret", "*-credentials", "*_credentials"),
-    *("client_secret*.json", "service-account*.json", "service_account*.json", "*-firebase-adminsdk-*.json"),
+    *("client_secret*.json", "service-account*.json", "service_account*.json", "*serviceaccount*.json"),
+    *("*-firebase-adminsdk-*.json", "*-key.json", "local.settings.json", "my.cnf", "vault.yml", "vault.yaml"),
     *(".netrc", "_netrc", ".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".git-credentials"),
     *(".npmrc", ".yarnrc.yml", ".pypirc", ".dockercfg", ".docker/config.json", "auth.json", "sftp-config.json"),
     *(".htpasswd", "htpasswd", "/etc/shadow", ".boto", ".s3cfg", "rclone.conf", ".vault-token", ".vault_pass*"),
