@@ -16,6 +16,7 @@ from completion.types import Reason
 
 _MARKS = re.compile(r"\"\"\"|'''|[()\[\]{}\"'`\n]")
 _RUN = re.compile(r"[)\]}\"'`]+")
+_MARKS_OF_END = ";,:"
 # Lines above that are looked at for what a bracket may close.
 _ABOVE = 60
 
@@ -46,27 +47,97 @@ def cover(text: str, around: Around) -> str | Edit | Reason:
         return text if rest.strip() else _without_surplus(text, around)
     base, whole = lead + rest, lead + text + rest
     wanted, found = scan(base), scan(whole)
+    if _holds_the_end(text, wanted, around, run.end()):
+        return Edit(text.partition("\n")[0], after=len(rest.rstrip()))
     if found.same(whole, wanted, base) or found.loose < wanted.loose:
         return text
     for count in range(1, run.end() + 1):
         line = lead + text + rest[count:]
         found = scan(line)
         if found.same(line, wanted, base):
-            own = [end - len(lead) for begin, end in found.pairs if begin < len(lead) <= end < len(lead + text)]
-            return _taking(text, own, count)
-    return text
+            return _taking(text, found, around, count)
+    if bare(base, around.language_id) == "" or len(found.open) <= len(wanted.open):
+        return text
+    return _without_open(text, around)
 
 
-def _taking(text: str, own: list[int], count: int) -> str | Edit | Reason:
-    """`text` in place of `count` closers, which it has at `own`; up to them if its line ends with them."""
+def _holds_the_end(text: str, wanted: _Scan, around: Around, closers: int) -> bool:
+    """Whether the answer's first line ends with what follows the `closers`, and closes brackets of the line itself."""
+    lead, rest = around.window.lead, around.window.rest
+    first, tail = text.partition("\n")[0], rest[closers:].rstrip()
+    if not tail or not first.rstrip().endswith(tail):
+        return False
+    found = scan(lead + first)
+    closes = any(begin < len(lead) <= end and first[end - len(lead)] in PAIRS for begin, end in found.pairs)
+    return closes and found.same(lead + first, wanted, lead + rest)
+
+
+def _taking(text: str, found: _Scan, around: Around, count: int) -> str | Edit | Reason:
+    """`text` in place of `count` closers, which it has itself; up to them if its line ends with them.
+
+    `found`: the line with `text` in their place.
+    """
+    lead = around.window.lead
+    own = [end - len(lead) for begin, end in found.pairs if begin < len(lead) <= end < len(lead + text)]
     if not own:
         return text
-    end = text.find("\n", max(own))
-    first = text if end < 0 else text[:end]
-    if first[max(own) + 1 :].strip() or not _RUN.fullmatch(text, min(own), max(own) + 1):
-        return Edit(first, after=count)
+    kept = text[: _line_end(text, max(own), found, len(lead))]
+    if _left_open(kept, lead):
+        kept = text[: max(own) + 1]
+    if kept[max(own) + 1 :].strip() or not _RUN.fullmatch(text, min(own), max(own) + 1):
+        return _with_the_end(kept, around, count)
     left = text[: min(own)]
     return left if left.strip() else Reason.DUPLICATE_OF_SUFFIX
+
+
+def _with_the_end(kept: str, around: Around, count: int) -> Edit:
+    """`kept` in place of `count` closers, and of what follows them if it ends with that, too: no `;;`, no `::`."""
+    lead, rest = around.window.lead, around.window.rest
+    tail, ended = rest[count:].rstrip(), kept.rstrip()
+    if not tail or not scan(lead + kept).same(lead + kept, scan(lead + rest), lead + rest):
+        return Edit(kept, after=count)
+    if ended.endswith(tail):
+        return Edit(kept, after=len(rest.rstrip()))
+    if tail[-1] not in _MARKS_OF_END or not ended.endswith(tail[-1]) or any(map(str.isalnum, tail)):
+        return Edit(kept, after=count)
+    left = iter(ended)
+    if all(character in left for character in rest.rstrip()):  # such as `?;` behind `)?.trim();`
+        return Edit(kept, after=len(rest.rstrip()))
+    return Edit(ended[:-1], after=count)
+
+
+def _line_end(text: str, at: int, found: _Scan, begins: int) -> int:
+    """Where the first line from `at` on ends that ends outside of what `text` opens and closes."""
+    end = text.find("\n", at)
+    for opening, closing in sorted(found.pairs):
+        if end >= 0 and begins <= opening < begins + end < closing < begins + len(text):
+            end = text.find("\n", closing - begins)
+    return len(text) if end < 0 else end
+
+
+def _left_open(text: str, lead: str) -> list[int]:
+    """Places of the brackets that `text` opens and leaves open."""
+    line = lead + text
+    return [at - len(lead) for at in scan(line).open if at >= len(lead) and line[at] in "([{"]
+
+
+def _without_open(text: str, around: Around) -> str | Reason:
+    """Before closers that close other brackets: only what comes in front of the item that is left open."""
+    lead = around.window.lead
+    opened = _left_open(text, lead)
+    if not opened:
+        return text
+    begin = opened[0]
+    pairs = scan(lead + text[:begin]).pairs
+    own = [end - len(lead) for opening, end in pairs if opening < len(lead) <= end and text[end - len(lead)] in PAIRS]
+    if own:
+        left = text[: min(own)]
+    else:
+        commas = [match.start() for match in re.finditer(",", text[:begin])]
+        while commas and any(opening < len(lead) + commas[-1] < closing for opening, closing in pairs):
+            commas.pop()
+        left = text[: commas[-1]] if commas else ""
+    return left if left.strip() else Reason.MID_LINE
 
 
 def fits_better(text: str, other: str, around: Around) -> bool:
