@@ -79,7 +79,7 @@ def _before_lines_below(text: str, window: Window) -> str:
             cut_at = _before(lines, first, window)
             if not own.closed_after(cut_at):
                 return text[:cut_at]
-    if below and len(filled) > 1 and _cut_off(lines[filled[-1]], below[0]):
+    if below and filled and _cut_off(lines[filled[-1]], below[0], alone=len(filled) == 1):
         cut_at = _before(lines, filled[-1], window)
         return text if own.closed_after(cut_at) else text[:cut_at]
     return "" if len(filled) > 1 and _stands_below([lines[number] for number in filled], below) else text
@@ -105,10 +105,16 @@ def _form(line: str) -> str:
     return "".join(line.split()).replace("'", '"').rstrip(";,")
 
 
-def _cut_off(line: str, below: str) -> bool:
-    """Whether `line` is the beginning of `below`, ended within it."""
+def _cut_off(line: str, below: str, *, alone: bool) -> bool:
+    """Whether `line` is the beginning of `below`, ended within it. `alone`: it is all there is, so it must be plain."""
     bare = line.rstrip()
-    return len(bare.strip()) >= _CUT and len(bare) < len(below) and below.startswith(bare) and _word(below[len(bare)])
+    length = len(bare)
+    if not (len(bare.strip()) >= _CUT and length < len(below) and below.startswith(bare)):
+        return False
+    if alone:
+        within = length > 0 and _word(bare[-1]) and _word(below[length])
+        return within or (len(bare.strip()) >= _TELLING and bool(brackets.read(bare).open))
+    return _word(below[length])
 
 
 def _stands_below(lines: list[str], below: list[str]) -> bool:
