@@ -1,4 +1,4 @@
-"""How a document indents: tabs, or how many blanks. Must not know answers."""
+"""How a document indents: tabs, or how many blanks. Must not know what is done with it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ _STEPS = 2  # that must agree before they count
 # More tells no more: code points before and after the cursor.
 _BEFORE, _AFTER = 3000, 1500
 
+_CLOSING = re.compile(
+    r"[)\]}]|(?:end|fi|done|esac|else|elif|elsif|except|finally|catch|rescue|ensure|when|case|default)\b"
+)
 _INDENT = re.compile(r"\n([ \t]*)(?=[^ \t\n])")
 
 
@@ -24,6 +27,19 @@ def unit(window: Window, language_id: str) -> str:
     that only a width that most of the steps have is one.
     """
     return _unit(window.prefix[-_BEFORE:], window.suffix[:_AFTER]) or _GIVEN.get(language_id, "")
+
+
+def step(window: Window, language_id: str) -> str:
+    """The unit, or where it is not known what the cursor's line is indented more than the nearest line that is less."""
+    known, lead = unit(window, language_id), window.lead
+    if known or not lead or lead.strip(" "):
+        return known
+    for line in reversed(window.prefix[-_BEFORE:].split("\n")[:-1]):
+        depth = len(line) - len(line.lstrip())
+        if depth < len(line) and depth < len(lead) and line[0] != "\t":
+            rise = len(lead) - depth
+            return " " * rise if rise in _WIDTHS else ""
+    return ""
 
 
 def _unit(prefix: str, suffix: str) -> str:
@@ -39,6 +55,16 @@ def _unit(prefix: str, suffix: str) -> str:
     if not found or found[0][0] not in _WIDTHS or found[0][1] < _STEPS or found[0][1] * 2 <= widths.total():
         return ""
     return " " * found[0][0]
+
+
+def own_step(depth: int, levels: int) -> int:
+    """Columns per level of a text that has a line `levels` deep at `depth`; 0 if there is no such width."""
+    return depth // levels if levels > 0 and depth % levels == 0 and depth // levels in (2, 3, 4, 8) else 0
+
+
+def closes_block(line: str) -> bool:
+    """Whether a line, without its indentation, is as deep as the one that opens its block."""
+    return _CLOSING.match(line) is not None
 
 
 def is_depth(window: Window, indent: str) -> bool:

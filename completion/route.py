@@ -6,9 +6,10 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from backends.base import Backend, BackendError, BackendRequest, ErrorKind, Finish, Shape, Usage
-from completion import postprocess
+from completion import indents, postprocess
 from completion.cells import cell_mark
 from completion.multiline import Extent
 from completion.plan import Plan, Planner, shape_of, shown
@@ -201,6 +202,7 @@ async def _read(
         cells=cell_mark(plan.window, plan.language_id),
         over=_time_is_over(asked.settings.time_budget_ms, trace),
         ended=stopped.append,
+        unit=partial(indents.step, plan.window, plan.language_id),
     )
     parts, finish, usage = [], None, Usage()
     async with aclosing(stream):

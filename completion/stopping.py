@@ -53,6 +53,7 @@ def stop_early(
     over: Callable[[], bool] | None = None,
     ended: Callable[[str], object] | None = None,
     statement: str | None = None,
+    unit: Callable[[], str] | None = None,
 ) -> Stream:
     """All of the steps, in their order. Raises BackendError(TRUNCATED) if the stream ends before the model did.
 
@@ -60,7 +61,7 @@ def stop_early(
     `reply` says how to read the answer of a model that chats, `reply.marker` being empty if no hole was marked; `cells`
     begins the next cell where the document has such; `over` tells whether the time for more than one line is over;
     `ended` is given the name of the step that ended the answer; `statement` is what follows on the cursor's line where
-    one statement is wanted.
+    one statement is wanted; `unit` is what the document indents by.
     """
     chat = (
         (TakeCode(prose=reply.prose), Replace({reply.marker: ""} if reply.marker else {}), DropEcho(reply.prefix))
@@ -79,7 +80,7 @@ def stop_early(
         Repetition(),
         *((Budget(over),) if over and block else ()),
         *((OneStatement(lead, statement, language_id),) if statement is not None else ()),
-        *_lengths(block, max_lines, lead, None if reply or language_id in PROSE else Scope(lead, language_id)),
+        *_lengths(block, max_lines, lead, None if reply or language_id in PROSE else Scope(lead, language_id, unit)),
     )
     return through(stream, steps, ended)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from completion.indents import has_step, unit
+from completion.indents import closes_block, has_step, own_step, step, unit
 from completion.lines import opens
 from completion.postprocess.base import Around
 
@@ -24,7 +24,11 @@ def fit(text: str, around: Around) -> str:
     if (begin and "\n " not in text and "\n\t" not in text) or _in_text(around.window.prefix):
         return text
     wanted = unit(around.window, around.language_id)
+    if not wanted and "\n\t" in text and "\n\t" not in around.window.prefix + around.window.suffix:
+        wanted = step(around.window, around.language_id)
     change = _change(wanted, ("\n" * (1 - begin)) + text, text, around) if wanted else None
+    if change is None and begin:
+        change = _own_depths(text, around)
     if change is None:
         return text
     lines = text.split("\n")
@@ -88,11 +92,37 @@ def _other_steps(wanted: int, text: str, around: Around) -> Callable[[str], str]
             steps.add(below - depth)
     if len(steps) != 1 or "\t" in lead:
         return None
-    step = steps.pop()
-    plain = step in _WIDTHS and step != wanted and all((depth - base) % step == 0 for depth in depths)
-    if not plain or min(depths) < base or has_step(around.window, step):
+    width = steps.pop()
+    plain = width in _WIDTHS and width != wanted and all((depth - base) % width == 0 for depth in depths)
+    if not plain or min(depths) < base or has_step(around.window, width):
         return None
-    return lambda indent: " " * (base + (len(indent) - base) // step * wanted) if len(indent) > base else indent
+    return lambda indent: " " * (base + (len(indent) - base) // width * wanted) if len(indent) > base else indent
+
+
+def _own_depths(text: str, around: Around) -> Callable[[str], str] | None:
+    """Of an answer in blanks whose lines below the first one are as deep as in a document of another unit."""
+    window, language = around.window, around.language_id
+    lead = window.lead
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2 or not lead or lead.strip(" "):
+        return None
+    depths = [len(line) - len(line.lstrip(" ")) for line in lines[1:]]
+    wanted = len(step(window, language).strip("\t"))
+    if not wanted or len(lead) % wanted or any(line[0] == "\t" for line in lines):
+        return None
+    levels, below = len(lead) // wanted, lines[1].strip()
+    opened = opens(lines[0], language) and not lines[0].rstrip().endswith(("(", "[", "="))
+    closes = closes_block(below)
+    width = own_step(depths[0], levels + opened - closes)
+    if not width or width == wanted or any(depth % width for depth in depths):
+        return None
+    # Blocks are left one by one, and something must tell that the document's own unit is not meant.
+    rises = all(after - before <= width for before, after in pairwise(depths))
+    smaller = width < wanted and any(depth % wanted for depth in depths) and min(depths) <= len(lead)
+    larger = width > wanted and opened and depths[0] - len(lead) > wanted
+    if not rises or not (smaller or larger) or min(depths) < (levels - 1) * width or has_step(window, width):
+        return None
+    return lambda indent: " " * (len(indent) // width * wanted)
 
 
 def _in_text(prefix: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends.base import Capabilities, ChatPrompt, Delta, File, Finish, InfillPrompt, RawPrompt, Shape
-from completion import postprocess
+from completion import indents, postprocess
 from completion.prompt import Built, Material, build
 from completion.prompt.families import BY_NAME, FAMILIES, UNMISTAKABLE, Family
 from completion.stopping import CutTerminators, Replace, Step, Stream, UntilLine, stop_early, through
@@ -86,6 +88,7 @@ async def stopped(case: Case, parts: list[str]) -> tuple[str, Finish | None]:
         lead=window.lead,
         language_id=asked["language"],
         reply=made.reply,
+        unit=partial(indents.step, window, asked["language"]),
     )
     got = [delta async for delta in stream]
     return "".join(delta.text for delta in got), got[-1].finish
