@@ -21,7 +21,7 @@ _WIDTHS = (4, 2, 8, 3)
 def fit(text: str, around: Around) -> str:
     # What stands before the cursor indents the first line, unless the answer does.
     begin = 0 if text[:1] in (" ", "\t") and not around.window.lead.strip() else 1
-    if (begin and "\n " not in text and "\n\t" not in text) or _in_text(around.window.prefix):
+    if (begin and "\n " not in text and "\n\t" not in text) or in_text(around.window.prefix):
         return text
     wanted = unit(around.window, around.language_id)
     if not wanted and "\n\t" in text and "\n\t" not in around.window.prefix + around.window.suffix:
@@ -125,6 +125,6 @@ def _own_depths(text: str, around: Around) -> Callable[[str], str] | None:
     return lambda indent: " " * (len(indent) // width * wanted)
 
 
-def _in_text(prefix: str) -> bool:
+def in_text(prefix: str) -> bool:
     """Within a text of several lines white space is text."""
     return prefix.count('"""') % 2 == 1 or prefix.count("'''") % 2 == 1 or prefix.count("`") % 2 == 1
