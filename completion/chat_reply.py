@@ -76,6 +76,7 @@ class TakeCode:
                 if not thought and not last:
                     return
                 self._held, self._thought = self._held[thought.end() :] if thought else "", True
+                self._talk = []  # blank lines before it, if they came earlier
                 if thought:
                     continue  # more of it may follow
             line, end, rest = self._held.partition("\n")
