@@ -14,6 +14,22 @@ from completion.postprocess.base import Around
 from completion.types import Reason
 
 _CLOSED = re.compile(r"[)\]}]+(?:\(\))?[;,]?|(?:end|fi|done|esac)[;,)]*|.*</[\w-]+>|.*\*/")
+# A block on one line: what stands before its brace, without a value and with one; and blocks that a word ends.
+_HEAD = re.compile(
+    r".*(?:\)|=>|\b(?:else|try|finally|do|const|noexcept|override|throws [\w., ]+))\Z"
+    r"|(?:[a-z]+(?:\([a-z]+\))?\s+)*(?:class|struct|enum|union|interface|impl|trait|namespace|mod|record)\b"
+)
+_KEYWORD = re.compile(
+    r"(?:[a-z]+(?:\([a-z]+\))?\s+)*(?:fn|func|fun|function|if|for|while|switch|match|loop)\b"
+    r"|(?:const|let|var) \w+ = .*=>\Z"
+)
+_VALUE = re.compile(r"(?<![=!<>])=(?![=>])")
+_LONGEST = 300  # code points; a longer line is not read as one
+_WORDED = re.compile(
+    r"(?:def|class|module|function|local function|if|unless|for|while|until|case)\b.*\b(?:end|fi|done|esac)\Z"
+)
+_INDENTED = frozenset({"python", "yaml", "json", "jsonc", "markdown", "plaintext", "html", "toml"})
+_STYLES = frozenset({"css", "scss", "less"})
 _IMPORT = re.compile(
     r"(?:import|using|use|require|require_relative|#\s*include|package|from\s+\S+\s+import|export\s+\*\s+from)\b\s*[(\"'<\w*{]"
     r"|\"[\w./-]+\"\Z"
@@ -61,8 +77,25 @@ def _finished(line: str, around: Around) -> bool:
         return True
     if brackets.read(code).open:
         return False
+    if _one_line_block(code, language):
+        return True
     if code.endswith(";") or _IMPORT.match(code) or _JUMP.match(code):
         return True
     below = around.window.suffix.partition("\n")[2].partition("\n")[0]
     as_deep = below.strip() != "" and columns(below) == columns(around.window.lead)
     return as_deep and not opens(code, language) and not code.startswith("@")
+
+
+def _one_line_block(code: str, language: str) -> bool:
+    """Whether `code`, which leaves no bracket open, is a definition or a statement with its block: no value."""
+    if language in _INDENTED or len(code) > _LONGEST:
+        return False
+    if _WORDED.match(code):
+        return True
+    if not code.endswith("}"):
+        return False
+    begin = next((begin for begin, end in brackets.read(code).pairs if end == len(code) - 1), 0)
+    head = code[:begin].rstrip()
+    if language in _STYLES:
+        return head != "" and "{" not in head
+    return bool(_KEYWORD.match(head)) or (_HEAD.match(head) is not None and not _VALUE.search(head))
