@@ -8,7 +8,9 @@ from __future__ import annotations
 import enum
 
 from completion import syntax
+from completion.chat_reply import PROSE
 from completion.lines import bare
+from completion.postprocess import closers
 from completion.syntax import Place
 from completion.types import Window
 
@@ -20,6 +22,10 @@ LARGEST = 320_000
 
 _ONE_LINE = frozenset({Place.COMMENT, Place.STRING, Place.DECORATOR})
 _STATEMENT = frozenset({Place.ITEMS, Place.BETWEEN})
+
+# A string in any quotes may have several lines there.
+_LONG_STRINGS = frozenset({"shellscript", "fish", "sql", "html", "xml", "perl", "php"})
+_LONGEST = 1000  # code points; what longer lines leave open is not looked for
 
 
 class Extent(enum.Enum):
@@ -43,7 +49,18 @@ def extent(mode: str, window: Window, language_id: str, length: int) -> Extent:
         return Extent.LINE
     if place is None and _in_comment(window.lead, language_id):
         return Extent.LINE
-    return Extent.STATEMENT if place in _STATEMENT else Extent.BLOCK
+    if place in _STATEMENT or (place is not Place.TEXT and _unfinished(window, language_id)):
+        return Extent.STATEMENT
+    return Extent.BLOCK
+
+
+def _unfinished(window: Window, language_id: str) -> bool:
+    """Whether the line ends at the cursor, within arguments or a string of one line."""
+    lead = window.lead
+    if window.rest.strip() or language_id in PROSE | _LONG_STRINGS or len(lead) > _LONGEST:
+        return False
+    opened = closers.scan(lead).open
+    return bool(opened) and lead[opened[-1]] in "([\"'" and lead[opened[-1] : opened[-1] + 3] not in ('"""', "'''")
 
 
 def _in_comment(lead: str, language_id: str) -> bool:

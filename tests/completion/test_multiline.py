@@ -128,6 +128,28 @@ def test_without_tree_sitter_the_line_decides() -> None:
     assert found("# so ⟦|⟧\nx = 1\n", "python") is LINE
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("javascript", "foo(⟦|⟧\nbar();\n", STATEMENT),
+        ("c", 'char *s = "abc ⟦|⟧\n', STATEMENT),
+        ("x", "a = [1, ⟦|⟧\n", STATEMENT),
+        ("x", "say(\"it's ⟦|⟧\n", STATEMENT),
+        ("x", "it's (a) ⟦|⟧\n", BLOCK),
+        ("x", 'test("a", () => {⟦|⟧\n', BLOCK),
+        ("javascript", 'test("a", () => {⟦|⟧\n', BLOCK),
+        ("shellscript", 'echo "abc ⟦|⟧\n', BLOCK),
+        ("markdown", "Words (of ⟦|⟧\n", BLOCK),
+        ("x", "foo(⟦|⟧)\n", BLOCK),
+    ],
+)
+@pytest.mark.usefixtures("no_parsers")
+def test_arguments_and_strings_that_are_not_closed_end_with_their_statement(
+    language: str, text: str, expected: Extent
+) -> None:
+    assert found(text, language) is expected
+
+
 def test_in_a_large_file_the_line_decides() -> None:
     text = "x = 'a⟦|⟧'\n"
     assert (found(text, "python", LARGEST), found(text, "python", LARGEST + 1)) == (LINE, BLOCK)
@@ -206,6 +228,10 @@ def test_only_what_is_near_is_parsed(monkeypatch: pytest.MonkeyPatch, language: 
         ("def f():\n    x = a ⟦|⟧\n    return x\n", "and (b\n        or c)\n    y = 2\n", "and (b\n        or c)"),
         ("def f():\n    if ⟦|⟧\n    return 1\n", "a:\n        b()\n    c()\n", "a:\n        b()"),
         ("def f():\n    x = ⟦|⟧\n", "1\n    return x\n", "1\n    return x"),
+        ("foo(⟦|⟧\n", "a,\n    b)\nbar()\n", "a,\n    b)"),
+        ('s = "abc ⟦|⟧\n', 'def"\nt = 1\n', 'def"'),
+        ("def f(⟦|⟧\n", "a, b):\n    return a\n", "a, b):\n    return a"),
+        ('s = """abc ⟦|⟧\n', 'def\nghi"""\n', 'def\nghi"""'),
     ],
 )
 async def test_one_statement(text: str, answer: str, shown: str) -> None:
