@@ -36,12 +36,35 @@ _FREE = frozenset(
 
 def once(text: str, around: Around) -> str:
     lead = around.window.lead
-    if not lead or lead.strip() or not text.startswith(lead):
+    if not lead or lead.strip():
         return text
+    if not text.startswith(lead):
+        return _without_level(text, around)
     first = text[len(lead) :]
     if first[:1] in (" ", "\t"):
         return _without_surplus(text, first, around)
     return text if _deeper_is_meant(text, around) else first
+
+
+def _without_level(text: str, around: Around) -> str:
+    """What begins with one level that stands before the cursor already, behind the line that opens the block."""
+    lead, language = around.window.lead, around.language_id
+    indent = text[: len(text) - len(text.lstrip(" \t"))]
+    line = _line_above(around)
+    if not indent or indent != step(around.window, language) or language in _FREE or not line or _within(around):
+        return text
+    above = line[: len(line) - len(line.lstrip())]
+    if not opens(line, language) or above + indent != lead or _GOES_ON.match(text.lstrip()):
+        return text
+    return _shifted(text[len(indent) :], indent, lead)
+
+
+def _shifted(text: str, surplus: str, lead: str) -> str:
+    """With the lines below the first one less deep, too, if all of them have the surplus."""
+    lines = text.split("\n")
+    if all(each.startswith(lead + surplus) or not each.strip() for each in lines[1:]):
+        lines[1:] = [lead + each[len(lead + surplus) :] if each.strip() else each for each in lines[1:]]
+    return "\n".join(lines)
 
 
 def _without_surplus(text: str, first: str, around: Around) -> str:
@@ -55,10 +78,7 @@ def _without_surplus(text: str, first: str, around: Around) -> str:
         return first if columns(line) == columns(lead) else text
     if columns(line) != columns(lead) or _OPEN_END.search(bare(line, language)) or _within(around):
         return text
-    lines = first[len(indent) :].split("\n")
-    if all(each.startswith(lead + indent) or not each.strip() for each in lines[1:]):
-        lines[1:] = [lead + each[len(lead + indent) :] if each.strip() else each for each in lines[1:]]
-    return "\n".join(lines)
+    return _shifted(first[len(indent) :], indent, lead)
 
 
 def _deeper_is_meant(text: str, around: Around) -> bool:
