@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from completion.lines import columns, opens
+from completion.postprocess import brackets
 from completion.postprocess.base import Around, Edit
 
 # What a line begins with, and what the line it belongs to holds.
@@ -29,20 +30,36 @@ _BELONGS = (
 )
 _END = re.compile(r"end\b")
 _CLOSERS = re.compile(r"[})\]]")
+_JUMP = re.compile(r"(?:return|raise|break|continue|pass|throw)\b")
 # Lines above that are looked at.
 _ABOVE = 200
 
 
 def fit(text: str, around: Around) -> str | Edit:
     lead = around.window.lead
-    if not lead or lead.strip() or around.window.rest.strip() or text[:1].isspace():
+    if not lead or lead.strip() or around.window.rest.strip():
         return text
+    if text[:1].isspace():
+        return _behind_jump(text, around)
     indent = _indent_of_block(text, around)
     if indent is None:
         indent = _indent_of_body(text, around)
     if indent is None or columns(indent) >= columns(lead) or not lead.startswith(indent):
         return text
     return Edit(indent + text, before=len(lead))
+
+
+def _behind_jump(text: str, around: Around) -> str | Edit:
+    """Behind a line that leaves its block, an answer as deep as a block around it belongs to that one."""
+    lead = around.window.lead
+    indent = text[: len(text) - len(text.lstrip(" \t"))]
+    line = next((line for line in reversed(_above(around)) if line.strip()), "")
+    if not indent or columns(line) != columns(lead) or not _JUMP.match(line.strip()):
+        return text
+    if not lead.startswith(indent) or indent == lead or brackets.read(line).open:
+        return text
+    outer = any(each.startswith(indent) and columns(each) == columns(indent) for each in _above(around))
+    return Edit(text, before=len(lead)) if outer else text
 
 
 def _indent_of_block(text: str, around: Around) -> str | None:
