@@ -39,7 +39,7 @@ async def suggestion(backend: Backend, marked: str, **more: Any) -> Outcome:
     """What the whole engine makes of it. `marked` holds the cursor as `tests.completion.golden` writes it."""
     clock = FakeClock()
     traces = TraceLog(None, clock=clock)
-    settings = EngineSettings(completion=CompletionSettings(debounce_ms=0))
+    settings = EngineSettings(completion=CompletionSettings(debounce_ms=0, speculate="never"))
     engine = Engine([backend], settings, traces=traces, clock=clock)
     outcome = await engine.complete(context(marked, **more), traces.begin("1", "file:///a.py"))
     await engine.aclose()

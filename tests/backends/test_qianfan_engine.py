@@ -30,7 +30,9 @@ class HandClock:
 
 async def complete(backend: Any, marked: str, clock: Clock, on_text: Any = None) -> tuple[str, RequestTrace]:
     traces = TraceLog(None, clock=clock)
-    engine = Engine([backend], EngineSettings(CompletionSettings(debounce_ms=0)), traces=traces, clock=clock)
+    engine = Engine(
+        [backend], EngineSettings(CompletionSettings(debounce_ms=0, speculate="never")), traces=traces, clock=clock
+    )
     trace = traces.begin("1", "file:///a.py")
     outcome = await engine.complete(context(marked), trace, on_text)
     traces.finish(trace, outcome)

@@ -77,7 +77,9 @@ async def make(
 async def complete(backend: Backend, others: tuple[DocumentSnapshot, ...] = ()) -> Outcome:
     """What the whole engine makes of it."""
     log = TraceLog(None, clock=SystemClock())
-    engine = Engine([backend], EngineSettings(completion=CompletionSettings(debounce_ms=0)), traces=log)
+    engine = Engine(
+        [backend], EngineSettings(completion=CompletionSettings(debounce_ms=0, speculate="never")), traces=log
+    )
     document = DocumentSnapshot("file:///a.py", "python", 1, PlainText(TEXT + "\n"), "a.py")
     context = CompletionContext(document, len(TEXT), Trigger.INVOKED, others=others)
     return await engine.complete(context, log.begin("1", document.uri))
