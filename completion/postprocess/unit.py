@@ -15,6 +15,7 @@ from completion.postprocess.base import Around
 
 _INDENT = re.compile(r"[ \t]*")
 _INDENTS = re.compile(r"\n([ \t]*)(?=[^ \t\n])")
+_USUAL = 4  # columns that a block is indented by, at most
 _WIDTHS = (4, 2, 8, 3)
 
 
@@ -103,17 +104,20 @@ def _own_depths(text: str, around: Around) -> Callable[[str], str] | None:
     """Of an answer in blanks whose lines below the first one are as deep as in a document of another unit."""
     window, language = around.window, around.language_id
     lead = window.lead
-    lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) < 2 or not lead or lead.strip(" "):
+    if not lead or lead.strip(" "):
         return None
-    depths = [len(line) - len(line.lstrip(" ")) for line in lines[1:]]
+    indents = _INDENTS.findall(text)
+    first, below = text.partition("\n")[0], text[text.find("\n") :].strip().partition("\n")[0]
+    rise = len(indents[0]) - len(lead) if indents else 1
+    opened = opens(first, language) and not first.rstrip().endswith(("(", "[", "="))
+    if 0 < rise <= _USUAL or (rise == 0 and not opened) or not first.strip():
+        return None  # as in most documents; the rest costs more
     wanted = len(step(window, language).strip("\t"))
-    if not wanted or len(lead) % wanted or any(line[0] == "\t" for line in lines):
+    if not wanted or len(lead) % wanted or any("\t" in indent for indent in indents):
         return None
-    levels, below = len(lead) // wanted, lines[1].strip()
-    opened = opens(lines[0], language) and not lines[0].rstrip().endswith(("(", "[", "="))
-    closes = closes_block(below)
-    width = own_step(depths[0], levels + opened - closes)
+    depths = [len(indent) for indent in indents]
+    levels = len(lead) // wanted
+    width = own_step(depths[0], levels + opened - closes_block(below))
     if not width or width == wanted or any(depth % width for depth in depths):
         return None
     # Blocks are left one by one, and something must tell that the document's own unit is not meant.
