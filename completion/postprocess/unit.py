@@ -29,7 +29,7 @@ def fit(text: str, around: Around) -> str:
         wanted = step(around.window, around.language_id)
     change = _change(wanted, ("\n" * (1 - begin)) + text, text, around) if wanted else None
     if change is None and begin:
-        change = _own_depths(text, around)
+        change = _own_depths(wanted, text, around)
     if change is None:
         return text
     lines = text.split("\n")
@@ -100,7 +100,7 @@ def _other_steps(wanted: int, text: str, around: Around) -> Callable[[str], str]
     return lambda indent: " " * (base + (len(indent) - base) // width * wanted) if len(indent) > base else indent
 
 
-def _own_depths(text: str, around: Around) -> Callable[[str], str] | None:
+def _own_depths(known: str, text: str, around: Around) -> Callable[[str], str] | None:
     """Of an answer in blanks whose lines below the first one are as deep as in a document of another unit."""
     window, language = around.window, around.language_id
     lead = window.lead
@@ -112,7 +112,7 @@ def _own_depths(text: str, around: Around) -> Callable[[str], str] | None:
     opened = opens(first, language) and not first.rstrip().endswith(("(", "[", "="))
     if 0 < rise <= _USUAL or (rise == 0 and not opened) or not first.strip():
         return None  # as in most documents; the rest costs more
-    wanted = len(step(window, language).strip("\t"))
+    wanted = len((known or step(window, language)).strip("\t"))
     if not wanted or len(lead) % wanted or any("\t" in indent for indent in indents):
         return None
     depths = [len(indent) for indent in indents]
