@@ -56,7 +56,7 @@ def cover(text: str, around: Around) -> str | Edit | Reason:
         found = scan(line)
         if found.same(line, wanted, base):
             return _taking(text, found, around, count)
-    if bare(base, around.language_id) == "" or len(found.open) <= len(wanted.open):
+    if bare(lead, around.language_id) != lead.strip() or len(found.open) <= len(wanted.open):
         return text
     return _without_open(text, around)
 
@@ -116,9 +116,9 @@ def _line_end(text: str, at: int, found: _Scan, begins: int) -> int:
 
 
 def _left_open(text: str, lead: str) -> list[int]:
-    """Places of the brackets that `text` opens and leaves open."""
+    """Places of what `text` opens and leaves open: brackets, and `"`. A `'` may be another thing."""
     line = lead + text
-    return [at - len(lead) for at in scan(line).open if at >= len(lead) and line[at] in "([{"]
+    return [at - len(lead) for at in scan(line).open if at >= len(lead) and line[at] in '([{"']
 
 
 def _without_open(text: str, around: Around) -> str | Reason:
