@@ -27,6 +27,8 @@ kind = "ffm"
 url = "{url}"
 model = "qwen2.5-coder-7b-32k"
 key_env = "BENCHMARK_KEY"
+[completion]
+speculate = "never"  # as with a remote service; one on loopback counts as this machine's
 """
 URI = "file:///project/main.py"
 TYPED = "result = compute_something(first_argument, second_argument)  # "

@@ -32,6 +32,8 @@ model = "qwen2.5-coder-7b-32k"
 key_env = "BENCHMARK_KEY"
 [completion]
 debounce_ms = 0
+max_candidates = 1
+speculate = "never"
 """
 LOCAL = """
 backend = "local"
@@ -40,6 +42,8 @@ kind = "llama-cpp"
 timeout_s = 100
 [completion]
 debounce_ms = 0
+max_candidates = 1
+speculate = "never"
 """
 URI = "file:///project/main.py"
 REQUESTS_OF_A_LOCAL_RUN = 5

@@ -61,6 +61,7 @@ def run(client: LspClient, keys: int, tokens: int) -> None:
 
 def figures(trace: Path) -> dict[str, Any]:
     records = [json.loads(line) for line in trace.read_text(encoding="utf-8").split("\n") if line]
+    records = [record for record in records if record["reason"] != "ahead"]  # nobody waits for these
     asked = [record for record in records if record["cache"] == "miss" and record["prompt_tokens"] is not None]
     evaluated = [record["prompt_tokens"] - record["reused_tokens"] for record in asked]
     first, later = evaluated[0], evaluated[1:]
