@@ -15,7 +15,7 @@ from completion.pilot import Pilot, Question
 from completion.plan import Planner, misplaced, replaced
 from completion.privacy import Policy
 from completion.relay import Relay
-from completion.route import OnText, Route
+from completion.route import OnText, Route, nobody
 from completion.settings import CompletionSettings, EngineSettings
 from completion.trace import RequestTrace, TraceLog
 from completion.types import CompletionContext, DocumentSnapshot, NoSuggestion, Outcome, Reason, Trigger
@@ -69,7 +69,7 @@ class Engine:
         self._warmer.stop()
         try:
             async with self._gate.latest(context.document.uri):
-                return await self._complete(context, trace, on_text or _nobody)
+                return await self._complete(context, trace, on_text or nobody)
         except SupersededError:
             return NoSuggestion(Reason.SUPERSEDED)
         except BackendError as error:
@@ -157,10 +157,6 @@ class Engine:
 def not_remote(name: str, settings: EngineSettings, why: str = "") -> str:
     """Why a remote backend is not asked, for a document that stays here because of `why`; a sentence."""
     return _NOT_REMOTE.format(name=name, why=why if settings.privacy.allow_remote else settings.no_remote)
-
-
-def _nobody(text: str) -> None:
-    pass
 
 
 def _mid_word(context: CompletionContext) -> bool:

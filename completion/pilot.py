@@ -19,7 +19,7 @@ from completion.plan import Plan
 from completion.quiet import unwanted
 from completion.relay import Relay
 from completion.rhythm import Rhythm
-from completion.route import Answer, Asked, OnText, Route, finished
+from completion.route import Answer, Asked, OnText, Route, finished, nobody
 from completion.settings import CompletionSettings
 from completion.spliced import accepted
 from completion.trace import RequestTrace, TraceLog
@@ -250,9 +250,9 @@ class Pilot:
     def _prepare_next(self, question: Question, outcome: Outcome, route: Route) -> None:
         """While the suggestion is shown in an editor, ask for what would follow it, if that costs nothing."""
         when = question.settings.speculate
-        free = not route.backend.capabilities.remote
-        shown = isinstance(outcome, Completion) and (question.automatic or question.context.candidates > 1)
-        if isinstance(outcome, Completion) and shown and (when == "always" or (when == "local" and free)):
+        may = when == "always" or (when == "local" and not route.backend.capabilities.remote)
+        in_editor = question.automatic or question.context.candidates > 1
+        if may and in_editor and isinstance(outcome, Completion):
             context = accepted(question.context, outcome)
             self._ahead.start(partial(self._speculate, replace(question, context=context, routes=(route,))))
 
@@ -264,7 +264,7 @@ class Pilot:
             return
         trace = self._traces.begin("", question.context.document.uri)  # what is sent is never kept a secret
         try:
-            answer = await route.ask(Asked(question.context, question.settings, plan), trace, lambda _: None)
+            answer = await route.ask(Asked(question.context, question.settings, plan), trace, nobody)
             self._cache.store(scope, plan.window, answer.raw)
         finally:
             if trace.dispatched is not None:

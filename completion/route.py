@@ -147,7 +147,7 @@ class Route:
             _note(request, built, plan, asked.context, trace)
 
             async def read(stream: Stream, index: int) -> RawCompletion:
-                return await _read(stream, built, plan, asked, trace, _nobody if index else on_text)
+                return await _read(stream, built, plan, asked, trace, nobody if index else on_text)
 
             stream = _watched(self.backend.stream(replace(request, candidates=count)), trace)
             answers = await split(stream, count, read)
@@ -156,7 +156,7 @@ class Route:
             another = replace(request, temperature=warmer, sampling=replace(request.sampling, temperature=warmer))
             answers = await beside(
                 self._stream(request, built, plan, asked, trace, on_text),
-                [self._stream(another, built, plan, asked, trace.fork(), _nobody) for _ in range(count - 1)],
+                [self._stream(another, built, plan, asked, trace.fork(), nobody) for _ in range(count - 1)],
             )
         return replace(answers[0], more=tuple(answers[1:]), asked_for=count)
 
@@ -228,8 +228,8 @@ def begun(text: str, plan: Plan) -> str:
     return postprocess.begin(text, _around(plan, blind=False)).text
 
 
-def _nobody(text: str) -> None:
-    pass
+def nobody(text: str) -> None:
+    """Who does not want to see an answer as it comes."""
 
 
 def finished(raw: RawCompletion, plan: Plan, typed: int = 0) -> postprocess.Finished:

@@ -111,9 +111,9 @@ class RequestTrace:
 
     def join(self, older: RequestTrace) -> None:
         """Take over what became of an older request that answers this one, too."""
-        for name in ("backend", "failures", "shape", "family", "files", "pieces", "prompt", "sent"):
-            setattr(self, name, getattr(older, name))
-        for name in ("prompt_tokens", "reused_tokens", "generated_tokens"):
+        who = ("backend", "failures")
+        what = ("shape", "family", "files", "pieces", "prompt", "sent")
+        for name in (*who, *what, "prompt_tokens", "reused_tokens", "generated_tokens"):
             setattr(self, name, getattr(older, name))
         earlier = (self.received - older.received) * 1000
         for name in ("first_delta", "last_delta"):
