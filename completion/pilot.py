@@ -69,6 +69,7 @@ class Pilot:
         self._rhythm = Rhythm()
         self._flights: dict[str, Flight] = {}  # the newest of each document, while its task is not done
         self._aloft: set[Flight] = set()  # all whose tasks are not done
+        self._named: dict[str, tuple[RawCompletion, str]] = {}  # by document: what was suggested last, and its id
         self._ahead = Warmer()
 
     @property
@@ -82,6 +83,7 @@ class Pilot:
             flight.edited(now())
 
     def forget(self, uri: str) -> None:
+        self._named.pop(uri, None)
         flight = self._flights.pop(uri, None)
         if flight is not None:
             flight.cancel()
@@ -239,12 +241,22 @@ class Pilot:
         context = question.context
         outcome = outcome_of(raw, plan, context, trace, typed)
         if raw.more and question.candidates > 1:
-            return _choice(outcome, raw, plan, question, trace, typed)
-        if isinstance(outcome, Completion) and question.automatic and question.settings.learning:
+            outcome = _choice(outcome, raw, plan, question, trace, typed)
+        elif isinstance(outcome, Completion) and question.automatic and question.settings.learning:
             least = self._learned.least(context.document.language_id)
             # Of a suggestion that is typed, all counts that was shown: it does not vanish towards its end.
             if least > 1 and len("".join((raw.text[:typed] + outcome.text).split())) < least:
                 return NoSuggestion(Reason.TOO_SHORT, _UNWANTED)
+        return self._with_id(outcome, raw, context.document.uri, typed) if isinstance(outcome, Completion) else outcome
+
+    def _with_id(self, outcome: Completion, raw: RawCompletion, uri: str, typed: int) -> Completion:
+        """What is left of a suggestion while it is typed is still that suggestion: what becomes of it counts once."""
+        last, name = self._named.get(uri, (None, ""))
+        if typed and last is not None:
+            for number, each in enumerate((last, *last.more), start=1):
+                if each is raw:
+                    return replace(outcome, id=_numbered(name, number))
+        self._named[uri] = (raw, outcome.id)
         return outcome
 
     def _prepare_next(self, question: Question, outcome: Outcome, route: Route) -> None:
@@ -284,7 +296,7 @@ def _choice(
 ) -> Outcome:
     """`outcome`, which is that of `raw`, with the other answers that would be shown, or the first of those instead."""
     found = [outcome] if isinstance(outcome, Completion) else []
-    for more in raw.more[: question.candidates - 1]:
+    for number, more in enumerate(raw.more[: question.candidates - 1], start=2):
         if not more.text.startswith(raw.text[:typed]):
             continue
         filters = trace.filters
@@ -292,8 +304,13 @@ def _choice(
         if found or not isinstance(other, Completion):
             trace.filters = filters
         if isinstance(other, Completion) and all(other.text != each.text for each in found):
-            found.append(replace(other, id=f"{other.id}.{len(found) + 1}") if found else other)
+            found.append(replace(other, id=_numbered(other.id, number)) if found else other)
     return replace(found[0], others=tuple(found[1:])) if found else outcome
+
+
+def _numbered(name: str, number: int) -> str:
+    """The id of one of several answers to the same question."""
+    return name if number == 1 else f"{name}.{number}"
 
 
 def outcome_of(

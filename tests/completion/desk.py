@@ -76,9 +76,11 @@ class Desk:
             learned=learned,
         )
         self.trace: RequestTrace | None = None
+        self.asked = 0  # requests; their ids count from 1
 
     async def ask(self, marked: str, *, on_text: Callable[[str], None] | None = None, **more: Any) -> Outcome:
-        trace = self.traces.begin("1", more.get("uri", "file:///a.py"))
+        self.asked += 1
+        trace = self.traces.begin(str(self.asked), more.get("uri", "file:///a.py"))
         outcome = await self.engine.complete(context(marked, **more), trace, on_text)
         self.traces.finish(trace, outcome)
         self.trace = trace

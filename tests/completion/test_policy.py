@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -363,6 +364,25 @@ async def test_asked_by_hand_there_are_several_to_choose_from() -> None:
     again = await desk.ask("x = ⟦|⟧\n", trigger=Trigger.INVOKED, candidates=8)
     assert text(again) == "one()"
     assert len(desk.backend.requests) == 1
+
+
+async def test_a_suggestion_that_is_typed_stays_the_same_one() -> None:
+    desk = Desk(several("one()", "two()"), capabilities=SEVERAL)
+
+    async def ids(marked: str, **more: Any) -> list[str]:
+        outcome = await desk.ask(marked, **more)
+        assert isinstance(outcome, Completion)
+        return [each.id for each in (outcome, *outcome.others)]
+
+    assert await ids("x = ⟦|⟧\n", trigger=Trigger.INVOKED, candidates=8) == ["1", "1.2"]
+    assert await ids("x = o⟦|⟧\n") == ["1"]
+    assert await ids("x = t⟦|⟧\n") == ["1.2"], "the other one was chosen"
+    assert await ids("x = tw⟦|⟧\n") == ["1.2"]
+    assert await ids("x = ⟦|⟧\n") == ["5"], "it is suggested anew"
+    assert await ids("x = o⟦|⟧\n") == ["5"]
+    assert await ids("y = ⟦|⟧\n") == ["7"]
+    desk.engine.forget(URI)
+    assert await ids("y = o⟦|⟧\n") == ["8"]
 
 
 async def test_of_a_backend_that_writes_one_several_are_asked_for_at_once() -> None:
