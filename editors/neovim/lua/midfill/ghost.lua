@@ -103,7 +103,8 @@ function M.draw(bufnr, row, view, count)
     end
     api.nvim_buf_set_extmark(bufnr, namespace, row, view.from, { virt_lines = below })
   elseif count then
-    api.nvim_buf_set_extmark(bufnr, namespace, row, #line, { virt_text = { { count, M.COUNT } }, virt_text_pos = 'eol' })
+    local chunks = { { count, M.COUNT } }
+    api.nvim_buf_set_extmark(bufnr, namespace, row, #line, { virt_text = chunks, virt_text_pos = 'eol' })
   end
 end
 

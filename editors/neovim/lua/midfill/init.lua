@@ -186,7 +186,8 @@ function M.command(name)
   if run then
     run()
   else
-    api.nvim_echo({ { ('midfill: no command %s; there are %s'):format(name, table.concat(M.commands(), ', ')) } }, true, {})
+    local problem = ('midfill: no command %s; there are %s'):format(name, table.concat(M.commands(), ', '))
+    api.nvim_echo({ { problem } }, true, {})
   end
 end
 

@@ -1,0 +1,3 @@
+std = 'luajit'
+globals = { 'vim' } -- its fields are set, too: vim.bo, vim.g
+max_line_length = 120
