@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from html import escape
-from itertools import groupby
 from typing import Any
 
+from tests.editors.picture import Look, svg
+
 Cell = tuple[str, int]  # a character, empty behind a wide one, and its highlight
-_WIDTH, _HEIGHT, _MARGIN = 8, 18, 14  # of a cell in a picture, pixels
 
 
 @dataclass
@@ -85,38 +83,13 @@ class Screen:
 
     def svg(self, title: str, rows: int) -> str:
         """The first rows as SVG, with a cursor."""
-        width, height = self.width * _WIDTH + 2 * _MARGIN, rows * _HEIGHT + 2 * _MARGIN
-        row, column = self.cursor
-        x, y = _MARGIN + column * _WIDTH, _MARGIN + row * _HEIGHT
-        return "\n".join(
-            [
-                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-                f'viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">',
-                f'  <rect width="{width}" height="{height}" rx="8" fill="{self._colour("background")}"/>',
-                '  <g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="13" xml:space="preserve">',
-                *(f"    {text}" for at in range(rows) for text in self._texts(at)),
-                "  </g>",
-                f'  <rect x="{x}" y="{y + 2}" width="2" height="{_HEIGHT - 3}" fill="{self._colour("foreground")}"/>',
-                "</svg>",
-                "",
-            ]
-        )
+        drawn = [[(text, self._look(style)) for text, style in row] for row in self.rows[:rows]]
+        base = Look(self._colour("foreground"), self._colour("background"))
+        return svg(title, drawn, self.cursor, base)
 
-    def _texts(self, row: int) -> Iterator[str]:
-        """Runs of one style, each where it belongs."""
-        column = 0
-        for style, cells in groupby(self.rows[row], key=lambda cell: cell[1]):
-            texts = [text for text, _ in cells]
-            run = "".join(texts)
-            if "background" in self.styles.get(style, {}):
-                x, y = _MARGIN + column * _WIDTH, _MARGIN + row * _HEIGHT
-                colour = self._colour("background", style)
-                yield f'<rect x="{x}" y="{y}" width="{len(texts) * _WIDTH}" height="{_HEIGHT}" fill="{colour}"/>'
-            for found in re.finditer(r"\S+(?: \S+)*", run):
-                x, y = _MARGIN + (column + found.start()) * _WIDTH, _MARGIN + row * _HEIGHT + 13
-                colour, length = self._colour("foreground", style), len(found[0]) * _WIDTH
-                yield f'<text x="{x}" y="{y}" textLength="{length}" fill="{colour}">{escape(found[0])}</text>'
-            column += len(texts)
+    def _look(self, style: int) -> Look:
+        own = "background" in self.styles.get(style, {})
+        return Look(self._colour("foreground", style), self._colour("background", style) if own else "")
 
     def _colour(self, name: str, style: int = 0) -> str:
         return f"#{self.styles.get(style, {}).get(name, self.colours.get(name, 0)):06x}"
