@@ -1,0 +1,132 @@
+// The language client: how it is set up, and what is done around its requests.
+import { homedir } from "node:os";
+import { createInterface } from "node:readline";
+import { type ConfigurationParams, DidChangeConfigurationNotification, ShowMessageNotification, MessageType } from "vscode-languageclient";
+import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions, type Middleware, RevealOutputChannelOn } from "vscode-languageclient/node";
+import * as vscode from "vscode";
+import type { Reporter } from "./reports.ts";
+import type { Tree } from "./settings.ts";
+import type { Status } from "./status.ts";
+
+/** Files, new files, cells of notebooks. Output, diffs, settings, search and the like are nobody's code. */
+export const SCHEMES: readonly string[] = ["file", "untitled", "vscode-notebook-cell"];
+
+export interface Parts {
+  log: vscode.LogOutputChannel;
+  status: Status;
+  reporter: Reporter;
+  settings: () => Tree;
+  changed: () => void;
+  gaveUp: () => void;
+}
+
+export function createClient(command: string, args: readonly string[], parts: Parts): LanguageClient {
+  const options: LanguageClientOptions = {
+    documentSelector: SCHEMES.map((scheme) => ({ scheme })),
+    outputChannel: parts.log,
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    stdioOptions: { stdout: () => undefined, stderr: (stream) => { logLines(stream, parts.log); } },
+    middleware: middleware(parts, () => client),
+    initializationFailedHandler: (error) => {
+      parts.log.error(`the server does not start: ${String(error)}`);
+      return false;
+    },
+    errorHandler: {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => closed(parts),
+    },
+  };
+  // Not the workspace: nothing that lies there is to have a say in how the server starts.
+  const run = { command, args: [...args], options: { cwd: homedir() } };
+  const client: LanguageClient = new LanguageClient("midfill", "midfill", run, options);
+  client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+    if (type === MessageType.Error || type === MessageType.Warning) {
+      parts.status.problem = message.replace(/^midfill: /, "");
+      parts.changed();
+    }
+    show(type, message, parts.log);
+  });
+  return client;
+}
+
+function closed({ status, log, changed, gaveUp }: Parts): { action: CloseAction; handled: boolean } {
+  const again = status.ended();
+  changed();
+  log.warn(again ? "the server ended and is started again" : "the server ended too often");
+  if (!again) {
+    gaveUp();
+  }
+  return { action: again ? CloseAction.Restart : CloseAction.DoNotRestart, handled: true };
+}
+
+function show(type: MessageType, message: string, log: vscode.LogOutputChannel): void {
+  const open = "Open the Log";
+  const shown =
+    type === MessageType.Error
+      ? vscode.window.showErrorMessage(message, open)
+      : type === MessageType.Warning
+        ? vscode.window.showWarningMessage(message, open)
+        : vscode.window.showInformationMessage(message);
+  void shown.then((choice) => {
+    if (choice === open) {
+      log.show(true);
+    }
+  });
+}
+
+/** Lines of the server's own log begin with a time and a level. */
+function logLines(stream: NodeJS.ReadableStream, log: vscode.LogOutputChannel): void {
+  createInterface({ input: stream, crlfDelay: Infinity }).on("line", (line) => {
+    const [, level, text] = /^\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)$/.exec(line) ?? [];
+    if (level === "DEBUG") {
+      log.debug(text ?? line);
+    } else if (level === "WARNING") {
+      log.warn(text ?? line);
+    } else if (level === "ERROR" || level === "CRITICAL") {
+      log.error(text ?? line);
+    } else {
+      log.info(text ?? line);
+    }
+  });
+}
+
+function middleware({ status, reporter, settings, changed }: Parts, client: () => LanguageClient): Middleware {
+  return {
+    provideInlineCompletionItems: async (document, position, context, token, next) => {
+      if (status.off) {
+        return null;
+      }
+      const version = document.version;
+      status.requests += 1;
+      changed();
+      try {
+        const result = await next(document, position, context, token);
+        reporter.answered(client(), { document, version, position, token }, result);
+        return result;
+      } finally {
+        status.requests = Math.max(0, status.requests - 1);
+        changed();
+      }
+    },
+    executeCommand: async (command, args: unknown[], next) => {
+      if (command === "midfill.accept") {
+        reporter.accepted();
+      }
+      return (await next(command, args)) as unknown;
+    },
+    handleWorkDoneProgress: (token, params, next) => {
+      if (params.kind === "begin") {
+        status.work.set(String(token), params.title.replace(/^midfill: /, ""));
+      } else if (params.kind === "end") {
+        status.work.delete(String(token));
+      }
+      changed();
+      next(token, params);
+    },
+    workspace: {
+      configuration: (params: ConfigurationParams) => params.items.map(() => settings()),
+      didChangeConfiguration: () =>
+        client().sendNotification(DidChangeConfigurationNotification.type, { settings: { midfill: settings() } }),
+    },
+  };
+}

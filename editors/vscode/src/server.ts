@@ -1,0 +1,152 @@
+// The life of the server: found, started, restarted, ended.
+import { homedir } from "node:os";
+import { type LanguageClient, State } from "vscode-languageclient/node";
+import * as vscode from "vscode";
+import { createClient, SCHEMES, type Parts } from "./client.ts";
+import { type Place, findServer, installCommand } from "./find.ts";
+import { type Contributed, contributed, explicit, type Tree } from "./settings.ts";
+
+export class Server implements vscode.Disposable {
+  client: LanguageClient | undefined;
+  private readonly place: Place;
+  private readonly known: readonly Contributed[];
+  private readonly parts: Parts;
+  private toldMissing = false;
+  private missing = false;
+
+  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "gaveUp">) {
+    this.place = { platform: process.platform, home: homedir(), env: process.env, extension: context.extensionPath };
+    this.known = contributed(context.extension.packageJSON as Parameters<typeof contributed>[0]);
+    this.parts = {
+      ...parts,
+      settings: () => this.settings(),
+      gaveUp: () => { this.tellGivenUp(); },
+    };
+  }
+
+  /** What the user has set here for the server. */
+  settings(): Tree {
+    const configuration = vscode.workspace.getConfiguration("midfill");
+    return explicit(this.known, (path) => configuration.inspect(path), vscode.workspace.isTrusted);
+  }
+
+  async start(): Promise<void> {
+    const { status, changed, log } = this.parts;
+    const setting = vscode.workspace.getConfiguration("midfill").inspect("server.command")?.globalValue;
+    const found = findServer(setting, this.place);
+    this.missing = "missing" in found;
+    if ("missing" in found) {
+      status.broken = "the server is not installed";
+      log.warn(`the server is not installed; looked for ${found.missing.join(", ")}`);
+      changed();
+      this.tellMissing();
+      return;
+    }
+    log.info(`starting ${[found.command, ...found.args].join(" ")}`);
+    const client = createClient(found.command, found.args, this.parts);
+    this.client = client;
+    client.onDidChangeState(({ newState }) => {
+      if (this.client === client && newState === State.Running) {
+        status.started();
+        changed();
+        void this.toggled();
+        this.focused(vscode.window.activeTextEditor);
+      }
+    });
+    try {
+      await client.start();
+    } catch (error) {
+      if (this.client === client) {
+        status.broken ??= `the server does not start: ${error instanceof Error ? error.message : String(error)}`;
+        changed();
+        this.tellGivenUp();
+      }
+    }
+  }
+
+  /** Whoever has installed the server meanwhile need not do anything more. */
+  async startIfInstalled(): Promise<void> {
+    if (this.missing) {
+      await this.start();
+    }
+  }
+
+  async stop(): Promise<void> {
+    const { client } = this;
+    this.client = undefined;
+    await client?.dispose().catch(() => undefined); // one that has just begun cannot be told
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    this.parts.status.forget();
+    this.toldMissing = false;
+    this.parts.changed();
+    await this.start();
+  }
+
+  dispose(): void {
+    void this.stop();
+  }
+
+  /** What the server answers to a command; undefined if it does not run. */
+  async execute(command: string, ...args: unknown[]): Promise<unknown> {
+    const { client } = this;
+    if (!client?.isRunning()) {
+      return undefined;
+    }
+    return client.sendRequest<unknown>("workspace/executeCommand", { command, arguments: args });
+  }
+
+  /** Gives `{path}` or `{error}`. Raises what the server refuses, and cancellation. */
+  async pull(model: string, token: vscode.CancellationToken): Promise<unknown> {
+    const params = { command: "midfill.pullModel", arguments: [model] };
+    return this.client?.sendRequest<unknown>("workspace/executeCommand", params, token);
+  }
+
+  /** The server asks for the settings then. */
+  async settingsChanged(): Promise<void> {
+    await this.client?.sendNotification("workspace/didChangeConfiguration", { settings: { midfill: this.settings() } });
+  }
+
+  /** Tells the server whether suggestions are wanted. */
+  async toggled(): Promise<void> {
+    await this.execute("midfill.toggle", !this.parts.status.off);
+  }
+
+  focused(editor: vscode.TextEditor | undefined): void {
+    if (editor && SCHEMES.includes(editor.document.uri.scheme) && this.client?.isRunning()) {
+      const textDocument = { uri: this.client.code2ProtocolConverter.asUri(editor.document.uri) };
+      void this.client.sendNotification("textDocument/didFocus", { textDocument }).catch(() => undefined);
+    }
+  }
+
+  private tellMissing(): void {
+    if (this.toldMissing) {
+      return;
+    }
+    this.toldMissing = true;
+    const command = installCommand(this.place);
+    const [copy, settings] = ["Copy the Command", "Open Settings"];
+    const message = `midfill: the server is not installed; run: ${command}`;
+    void vscode.window.showWarningMessage(message, copy, settings).then(async (choice) => {
+      if (choice === copy) {
+        await vscode.env.clipboard.writeText(command);
+      } else if (choice === settings) {
+        await vscode.commands.executeCommand("workbench.action.openSettings", "midfill.server.command");
+      }
+    });
+  }
+
+  private tellGivenUp(): void {
+    const { status, log } = this.parts;
+    const [restart, open] = ["Restart", "Open the Log"];
+    void vscode.window.showErrorMessage(`midfill: ${status.broken ?? ""}`, restart, open).then(async (choice) => {
+      if (choice === restart) {
+        await this.restart();
+      } else if (choice === open) {
+        log.show(true);
+      }
+    });
+  }
+}
