@@ -1,4 +1,4 @@
-"""What holds for all tests: none meets a local model's worker of another test, or of the user."""
+"""What holds for all tests: none meets a local worker of another test or of the user, nor the user's settings."""
 
 from __future__ import annotations
 
@@ -28,4 +28,6 @@ def runtime_folder(runtime_folders: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
     return folder / "midfill"

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from completion.privacy.pattern_file import Signature, Unusable, read, signature
 from completion.privacy.patterns import Rules
+from completion.privacy.user_ignores import user_ignores
 from completion.types import DocumentSnapshot
 
 _FRESH_S = 3.0  # how long nothing is looked at again, seconds
@@ -25,6 +26,7 @@ _ABOVE = 40  # folders above the workspace in which the top of its repository is
 _SLOWEST_S = 0.1  # for one document; patterns can be made to take long, though none alone takes that much
 
 EXCLUDE = ".git/info/exclude"
+_OWN = "your file of patterns for git"
 
 
 @dataclass(slots=True)
@@ -59,6 +61,15 @@ class _Answer:
 
 
 @dataclass(slots=True)
+class _Own:
+    """The user's own patterns. Trusted, and therefore read wherever a link leads."""
+
+    path: str
+    looked: float = float("-inf")
+    file: _File = field(default_factory=_File)
+
+
+@dataclass(slots=True)
 class _Folder:
     looked: float = float("-inf")  # when its files were last looked at, seconds of the clock
     files: dict[str, _File] = field(default_factory=dict)
@@ -74,6 +85,7 @@ class IgnoreFiles:
         self._tops: dict[str, tuple[float, str]] = {}
         self._answers: dict[tuple[str | None, str | None, str], _Answer] = {}
         self._generation = 0  # counts how often something was found changed
+        self._own = _Own(user_ignores()) if ".gitignore" in self._names else None
 
     def why(self, document: DocumentSnapshot) -> str:
         """The rule that the document is ignored by, as the end of a sentence; nothing, if it is not."""
@@ -86,6 +98,9 @@ class IgnoreFiles:
             return known.why
         place = self._place(document, now)
         folders = [self._folder(*each, now) for each in place.folders] if place is not None else []
+        if self._own is not None and self._own.path and now - self._own.looked >= _FRESH_S:
+            self._own.looked = now
+            self._generation += _look(self._own.file, os.path.realpath(self._own.path), os.sep)
         if known is None or known.generation != self._generation or known.place != place:
             if len(self._answers) >= _ANSWERS:
                 self._answers.clear()
@@ -122,7 +137,10 @@ class IgnoreFiles:
         try:
             for name in self._names:
                 files = [folder.files[name] for folder in folders]
-                if why := _decide(name, files, folders[0].files[EXCLUDE], place, until):
+                last = [(folders[0].files[EXCLUDE], EXCLUDE)] if name == ".gitignore" else []
+                if last and self._own is not None:
+                    last.append((self._own.file, _OWN))
+                if why := _decide(name, files, last, place, until):
                     return why
         except TimeoutError:
             return "its files of patterns take too long to read"
@@ -165,8 +183,10 @@ def _look(file: _File, path: str, top: str) -> bool:
     return True
 
 
-def _decide(name: str, files: Sequence[_File], exclude: _File, place: _Place, until: float) -> str:
+def _decide(name: str, files: Sequence[_File], last: Sequence[tuple[_File, str]], place: _Place, until: float) -> str:
     """What the files of one name say, `files[n]` standing in the folder of the first n parts. Raises TimeoutError.
+
+    If they say nothing those of `last` do, which count from the top, in this order.
 
     From the workspace's top on each folder is asked about, and then the file: what lies in an ignored folder is
     ignored. For each, the deepest file that says something decides.
@@ -174,12 +194,14 @@ def _decide(name: str, files: Sequence[_File], exclude: _File, place: _Place, un
     parts = place.parts
     for end in range(place.first + 1, len(parts) + 1):
         folder = end < len(parts)
-        for depth in range(end - 1, -1, -1):
-            said = _said(files[depth], "/".join((*parts[:depth], name)), "/".join(parts[depth:end]), folder, until)
+        asked = [
+            *((files[depth], "/".join((*parts[:depth], name)), depth) for depth in range(end - 1, -1, -1)),
+            *((file, called, 0) for file, called in last),
+        ]
+        for file, called, depth in asked:
+            said = _said(file, called, "/".join(parts[depth:end]), folder, until)
             if said is not None:
                 break
-        else:
-            said = _said(exclude, EXCLUDE, "/".join(parts[:end]), folder, until) if name == ".gitignore" else None
         if said:
             return said
     return ""
