@@ -1,7 +1,7 @@
 // The language client: how it is set up, and what is done around its requests.
 import { homedir } from "node:os";
 import { createInterface } from "node:readline";
-import { type ConfigurationParams, DidChangeConfigurationNotification, ShowMessageNotification, MessageType } from "vscode-languageclient";
+import { CancellationTokenSource, type ConfigurationParams, DidChangeConfigurationNotification, InlineCompletionRequest, MessageType, ShowMessageNotification } from "vscode-languageclient";
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions, type Middleware, RevealOutputChannelOn } from "vscode-languageclient/node";
 import * as vscode from "vscode";
 import type { Reporter } from "./reports.ts";
@@ -17,6 +17,8 @@ export interface Parts {
   reporter: Reporter;
   settings: () => Tree;
   changed: () => void;
+  /** The server can be asked. */
+  ready: () => void;
   gaveUp: () => void;
 }
 
@@ -90,7 +92,7 @@ function logLines(stream: NodeJS.ReadableStream, log: vscode.LogOutputChannel): 
   });
 }
 
-function middleware({ status, reporter, settings, changed }: Parts, client: () => LanguageClient): Middleware {
+function middleware({ status, reporter, settings, changed, ready }: Parts, client: () => LanguageClient): Middleware {
   return {
     provideInlineCompletionItems: async (document, position, context, token, next) => {
       if (status.off) {
@@ -113,6 +115,12 @@ function middleware({ status, reporter, settings, changed }: Parts, client: () =
         reporter.accepted();
       }
       return (await next(command, args)) as unknown;
+    },
+    handleRegisterCapability: async (params, next) => {
+      await next(params, new CancellationTokenSource().token);
+      if (params.registrations.some(({ method }) => method === InlineCompletionRequest.method)) {
+        ready();
+      }
     },
     handleWorkDoneProgress: (token, params, next) => {
       if (params.kind === "begin") {

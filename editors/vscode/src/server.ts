@@ -14,12 +14,16 @@ export class Server implements vscode.Disposable {
   private toldMissing = false;
   private missing = false;
 
-  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "gaveUp">) {
+  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "ready" | "gaveUp">) {
     this.place = { platform: process.platform, home: homedir(), env: process.env, extension: context.extensionPath };
     this.known = contributed(context.extension.packageJSON as Parameters<typeof contributed>[0]);
     this.parts = {
       ...parts,
       settings: () => this.settings(),
+      ready: () => {
+        parts.status.started();
+        parts.changed();
+      },
       gaveUp: () => { this.tellGivenUp(); },
     };
   }
@@ -47,8 +51,6 @@ export class Server implements vscode.Disposable {
     this.client = client;
     client.onDidChangeState(({ newState }) => {
       if (this.client === client && newState === State.Running) {
-        status.started();
-        changed();
         void this.toggled();
         this.focused(vscode.window.activeTextEditor);
       }
