@@ -68,3 +68,39 @@ def test_the_server_answers_meanwhile_and_ends_without_it(client: LspClient, hub
         client.result(number)
     client.shut_down()
     hub.release()
+
+
+def test_whoever_does_not_wait_any_more_ends_it(client: LspClient, hub: Hub, tmp_path: Path) -> None:
+    hub.faults.append(Fault(after=1000, hold=True))
+    number = client.request("workspace/executeCommand", {"command": "midfill.pullModel", "arguments": [NAME]})
+    client.notification("$/progress")
+    client.cancel(number)
+    with pytest.raises(LspError, match="cancelled"):
+        client.result(number)
+    hub.release()
+    until_end(client)
+    assert list(tmp_path.rglob("*.gguf")) == []
+    found = client.command("midfill.pullModel", NAME)
+    assert Path(found["path"]).read_bytes() == CONTENT
+    assert hub.transfers[-1].headers["range"].startswith("bytes=")  # what had come was kept
+    until_end(client)
+    client.shut_down()
+
+
+def test_it_goes_on_for_another_who_waits(client: LspClient, hub: Hub) -> None:
+    hub.faults.append(Fault(after=1000, hold=True))
+    params = {"command": "midfill.pullModel", "arguments": [NAME]}
+    first, second = (client.request("workspace/executeCommand", params) for _ in range(2))
+    client.notification("$/progress")
+    client.cancel(first)
+    with pytest.raises(LspError, match="cancelled"):
+        client.result(first)
+    hub.release()
+    assert Path(client.result(second)["path"]).read_bytes() == CONTENT
+    until_end(client)
+    client.shut_down()
+
+
+def until_end(client: LspClient) -> None:
+    while client.notification("$/progress")["value"]["kind"] != "end":
+        pass
