@@ -1,7 +1,7 @@
 // The language client: how it is set up, and what is done around its requests.
 import { homedir } from "node:os";
 import { createInterface } from "node:readline";
-import { CancellationTokenSource, type ConfigurationParams, DidChangeConfigurationNotification, InlineCompletionRequest, MessageType, ShowMessageNotification } from "vscode-languageclient";
+import { CancellationTokenSource, type ConfigurationParams, DidChangeConfigurationNotification, InlineCompletionRequest, MessageType, ShowMessageNotification, type WorkDoneProgressBegin, type WorkDoneProgressEnd, type WorkDoneProgressReport } from "vscode-languageclient";
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions, type Middleware, RevealOutputChannelOn } from "vscode-languageclient/node";
 import * as vscode from "vscode";
 import type { Reporter } from "./reports.ts";
@@ -20,7 +20,11 @@ export interface Parts {
   /** The server can be asked. */
   ready: () => void;
   gaveUp: () => void;
+  /** Takes the progress of what the user waits for; false: it is none of that. */
+  progress: (token: string, params: WorkDone) => boolean;
 }
+
+export type WorkDone = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
 
 export function createClient(command: string, args: readonly string[], parts: Parts): LanguageClient {
   const options: LanguageClientOptions = {
@@ -92,7 +96,7 @@ function logLines(stream: NodeJS.ReadableStream, log: vscode.LogOutputChannel): 
   });
 }
 
-function middleware({ status, reporter, settings, changed, ready }: Parts, client: () => LanguageClient): Middleware {
+function middleware({ status, reporter, settings, changed, ready, progress }: Parts, client: () => LanguageClient): Middleware {
   return {
     provideInlineCompletionItems: async (document, position, context, token, next) => {
       if (status.off) {
@@ -129,7 +133,9 @@ function middleware({ status, reporter, settings, changed, ready }: Parts, clien
         status.work.delete(String(token));
       }
       changed();
-      next(token, params);
+      if (!progress(String(token), params) || params.kind === "end") {
+        next(token, params);
+      }
     },
     workspace: {
       configuration: (params: ConfigurationParams) => params.items.map(() => settings()),

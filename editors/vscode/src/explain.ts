@@ -1,13 +1,9 @@
 // Shows what became of the last request and what was sent for it, in documents that are kept nowhere.
 import * as vscode from "vscode";
+import { readable, type Record } from "./record.ts";
 import type { Server } from "./server.ts";
 
 const SCHEME = "midfill";
-
-interface Record {
-  explained?: string;
-  prompt?: string | null;
-}
 
 export class Explanations implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly server: Server;
@@ -28,7 +24,7 @@ export class Explanations implements vscode.TextDocumentContentProvider, vscode.
   async showReason(): Promise<void> {
     const record = await this.last();
     if (record) {
-      await this.show("last request.txt", record.explained ?? "");
+      await this.show("last request.txt", readable(record));
     }
   }
 

@@ -43,7 +43,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       "midfill.showPrompt": () => explanations.showPrompt(),
       "midfill.showLog": () => { log.show(); },
       "midfill.restart": () => running.restart(),
-      "midfill.downloadModel": () => downloadModel(running, status),
+      "midfill.downloadModel": () => downloadModel(running),
       "midfill.acceptWord": () => reporter.part("editor.action.inlineSuggest.acceptNextWord"),
       "midfill.acceptLine": () => reporter.part("editor.action.inlineSuggest.acceptNextLine"),
       "midfill.dismiss": () => reporter.dismiss(),

@@ -1,8 +1,9 @@
 // The life of the server: found, started, restarted, ended.
 import { homedir } from "node:os";
+import { basename } from "node:path";
 import { type LanguageClient, State } from "vscode-languageclient/node";
 import * as vscode from "vscode";
-import { createClient, SCHEMES, type Parts } from "./client.ts";
+import { createClient, type Parts, SCHEMES, type WorkDone } from "./client.ts";
 import { type Place, findServer, installCommand } from "./find.ts";
 import { type Contributed, contributed, explicit, type Tree } from "./settings.ts";
 
@@ -13,8 +14,11 @@ export class Server implements vscode.Disposable {
   private readonly parts: Parts;
   private toldMissing = false;
   private missing = false;
+  /** The server's program, if it is one that has midfill's commands. */
+  program: string | undefined;
+  private pulling: { model: string; token?: string; report: (percentage: number) => void } | undefined;
 
-  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "ready" | "gaveUp">) {
+  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "ready" | "gaveUp" | "progress">) {
     this.place = { platform: process.platform, home: homedir(), env: process.env, extension: context.extensionPath };
     this.known = contributed(context.extension.packageJSON as Parameters<typeof contributed>[0]);
     this.parts = {
@@ -24,6 +28,7 @@ export class Server implements vscode.Disposable {
         parts.status.started();
         parts.changed();
       },
+      progress: (token, params) => this.progress(token, params),
       gaveUp: () => { this.tellGivenUp(); },
     };
   }
@@ -39,6 +44,7 @@ export class Server implements vscode.Disposable {
     const setting = vscode.workspace.getConfiguration("midfill").inspect("server.command")?.globalValue;
     const found = findServer(setting, this.place);
     this.missing = "missing" in found;
+    this.program = "command" in found && /^midfill(\.exe)?$/i.test(basename(found.command)) ? found.command : undefined;
     if ("missing" in found) {
       status.broken = "the server is not installed";
       log.warn(`the server is not installed; looked for ${found.missing.join(", ")}`);
@@ -101,9 +107,14 @@ export class Server implements vscode.Disposable {
   }
 
   /** Gives `{path}` or `{error}`. Raises what the server refuses, and cancellation. */
-  async pull(model: string, token: vscode.CancellationToken): Promise<unknown> {
+  async pull(model: string, token: vscode.CancellationToken, report: (percentage: number) => void): Promise<unknown> {
     const params = { command: "midfill.pullModel", arguments: [model] };
-    return this.client?.sendRequest<unknown>("workspace/executeCommand", params, token);
+    this.pulling = { model, report };
+    try {
+      return await this.client?.sendRequest<unknown>("workspace/executeCommand", params, token);
+    } finally {
+      this.pulling = undefined;
+    }
   }
 
   /** The server asks for the settings then. */
@@ -121,6 +132,23 @@ export class Server implements vscode.Disposable {
       const textDocument = { uri: this.client.code2ProtocolConverter.asUri(editor.document.uri) };
       void this.client.sendNotification("textDocument/didFocus", { textDocument }).catch(() => undefined);
     }
+  }
+
+  private progress(token: string, params: WorkDone): boolean {
+    const { pulling } = this;
+    if (!pulling) {
+      return false;
+    }
+    if (params.kind === "begin" && params.title.includes(pulling.model)) {
+      pulling.token = token;
+    }
+    if (pulling.token !== token) {
+      return false;
+    }
+    if (params.kind !== "end" && params.percentage !== undefined) {
+      pulling.report(params.percentage);
+    }
+    return true;
   }
 
   private tellMissing(): void {
