@@ -35,8 +35,7 @@ class Terminal:
     def __init__(self, process: subprocess.Popen[bytes], pty: int, width: int, height: int, reports_keys: bool) -> None:
         self.process = process
         self._pty = pty
-        self._reports_keys = reports_keys
-        self.screen = TerminalScreen(width, height, self.type)
+        self.screen = TerminalScreen(width, height, self.type, reports_keys=reports_keys)
         self.ended = False  # the program has closed its terminal
 
     # Doing ------------------------------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ class Terminal:
 
     @property
     def _modified(self) -> bool:
-        return self._reports_keys and self.screen.modified_keys == 2
+        return self.screen.modified_keys == 2
 
     # Seeing -----------------------------------------------------------------------------------------------------------
 

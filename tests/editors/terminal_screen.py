@@ -71,9 +71,10 @@ class _Cells(pyte.Screen):
 class TerminalScreen:
     """An xterm of 256 and of true colours. `answer` gets what the program is to be told."""
 
-    def __init__(self, width: int, height: int, answer: Callable[[str], None]) -> None:
+    def __init__(self, width: int, height: int, answer: Callable[[str], None], *, reports_keys: bool = True) -> None:
         self.width, self.height = width, height
         self.modified_keys = 0  # xterm's modifyOtherKeys, as the program has set it
+        self._reports_keys = reports_keys  # it has them at all
         self._answer = answer
         self._cells = _Cells(width, height)
         self._stream = pyte.Stream(self._cells)
@@ -115,9 +116,9 @@ class TerminalScreen:
     def _control(self, mark: str, parameters: str, end: str) -> None:
         first = parameters.split(";")[0]
         if end == "m" and mark == ">":
-            if first == "4":
+            if first == "4" and self._reports_keys:
                 self.modified_keys = int(parameters[2:] or 0)
-        elif end == "m" and mark == "?":
+        elif end == "m" and mark == "?" and self._reports_keys:
             self._answer(f"\x1b[>4;{self.modified_keys}m")
         elif end == "c" and mark in ("", ">"):
             self._answer("\x1b[>41;390;0c" if mark else "\x1b[?62;22c")

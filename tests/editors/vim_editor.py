@@ -24,7 +24,7 @@ ESC, ENTER, LEFT, BACKSPACE = "\x1b", "\r", "\x1b[D", "\x7f"
 OLDEST = (9, 0, 185)  # what the plugin needs
 # A vimrc. The channel lets the tests ask for what no screen shows; it is none of the plugin's.
 INIT = """
-set nocompatible encoding=utf-8 noswapfile shortmess+=I ttimeout ttimeoutlen=20 t_u7= laststatus=2
+set nocompatible encoding=utf-8 hidden noswapfile shortmess+=I ttimeout ttimeoutlen=20 t_u7= laststatus=2
 filetype on
 let g:asked = ch_open('127.0.0.1:{port}', {{'mode': 'json', 'waittime': 10000}})
 let g:plugin = {plugin}
@@ -222,8 +222,8 @@ def vim(
         vimrc.write_text(text, encoding="utf-8")
         home = {"HOME": str(folder), "PYTHONPATH": str(ROOT), "VIMINIT": "", "EXINIT": ""}
         argv = [path, "-N", "-u", str(vimrc), "-i", "NONE"]
-        size = {"width": WIDTH, "height": HEIGHT}
-        with terminal(argv, environ={**home, **(environ or {})}, reports_keys=reports_keys, **size) as started:
+        env = {**home, **(environ or {})}
+        with terminal(argv, environ=env, width=WIDTH, height=HEIGHT, reports_keys=reports_keys) as started:
             asked, _ = listening.accept()
             editor = Vim(started, asked)
             try:

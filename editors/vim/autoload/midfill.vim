@@ -84,7 +84,7 @@ enddef
 # A value of JSON as lines that people can read.
 def Readable(value: any, indent: string): list<string>
   var result: list<string> = []
-  var pairs: list<list<any>> = type(value) == v:t_dict ? items(value) : value->mapnew((at, each) => [at + 1, each])
+  var pairs: list<list<any>> = type(value) == v:t_dict ? items(value)->sort() : value->mapnew((at, each) => [at + 1, each])
   for [name, inner] in pairs
     if index([v:t_dict, v:t_list], type(inner)) >= 0 && !empty(inner)
       result->add($'{indent}{name}:')

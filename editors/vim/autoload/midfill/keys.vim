@@ -39,6 +39,7 @@ def Keep(name: string, lhs: string)
   if !before.expr && !before.noremap && stridx(before.rhs, before.lhs) == 0 # itself, which is not mapped again
     before.rhs = plain .. strpart(before.rhs, strlen(before.lhs))
   endif
+  before.rhs = before.rhs->substitute('\c<SID>', $'<SNR>{before.sid}_', 'g') # |mapset()| would make it one of ours
   before.lhs = kept
   before.lhsraw = Keys(kept)
   if before->has_key('lhsrawalt')
@@ -73,7 +74,7 @@ def MapEscaped(keys: dict<string>)
     var code = $'<t_m{number}>'
     execute $'legacy let &t_m{number} = "\e" . ' .. string(key)
     var typed = key ==# '|' ? '<Bar>' : key
-    execute $'map <silent> {code} <Esc>{typed}'
+    execute $'map <silent> {code} <Esc><Ignore>{typed}' # <Ignore>: not the code again
     execute $'tnoremap <silent> {code} <Esc>{typed}'
     execute $'cnoremap <silent> {code} <C-C>{typed}' # a mapped <Esc> would run the command
     execute $'imap <silent> <expr> {code} midfill#keys#PressEscaped("{name}", {string(key)})'
@@ -92,5 +93,5 @@ export def Press(name: string): string
 enddef
 
 export def PressEscaped(name: string, key: string): string
-  return Possible(name) && reg_executing() ==# '' ? Keys(Plug('', name)) : "\<Esc>" .. key
+  return Possible(name) && reg_executing() ==# '' ? Keys(Plug('', name)) : "\<Esc>\<Ignore>" .. key
 enddef
