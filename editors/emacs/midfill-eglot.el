@@ -6,10 +6,10 @@
 
 ;; Where midfill is the server that eglot manages a buffer with:
 ;;
-;;     (with-eval-after-load 'midfill-eglot
+;;     (with-eval-after-load 'eglot
 ;;       (midfill-eglot-setup '(python-mode python-ts-mode)))
 ;;
-;; Loaded when eglot is; eglot 1.9 and newer.  Where newer versions have a
+;; For eglot 1.9 and newer.  Where newer versions have a
 ;; public function that is used, the private one only in older versions.
 
 ;;; Code:
@@ -20,16 +20,18 @@
 (defvar eglot-server-programs)
 (declare-function eglot-current-server "eglot" ())
 (declare-function eglot-managed-p "eglot" ())
+(declare-function eglot-reconnect "eglot" (server &optional interactive))
 (declare-function eglot--server-capable "eglot" (&rest features))
 (declare-function eglot--TextDocumentIdentifier "eglot" ())
 (declare-function eglot--signal-textDocument/didChange "eglot" ())
 
 (defclass midfill-eglot-server (eglot-lsp-server) ()
-  "midfill, as eglot runs it.")
+  "The server, as eglot runs it.")
 
 (defvar midfill-eglot--modes nil
   "Modes whose buffers are left to eglot.")
 
+;;;###autoload
 (defun midfill-eglot-setup (modes &optional command)
   "Make midfill the server of eglot for MODES, a list of major modes.
 COMMAND is a list of strings, by default that of midfill's own connection."
@@ -63,6 +65,10 @@ Give t if it is to be, or nil."
   (eglot--signal-textDocument/didChange)
   (list (plist-get (eglot--TextDocumentIdentifier) :uri)
         (or (midfill-eglot--capable :positionEncoding) "utf-16")))
+
+(cl-defmethod midfill-server-restart ((server eglot-lsp-server))
+  "Start SERVER anew."
+  (eglot-reconnect server))
 
 (cl-defmethod eglot-client-capabilities ((_server midfill-eglot-server))
   "Those of eglot, and that there are suggestions.

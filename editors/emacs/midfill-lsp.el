@@ -6,10 +6,10 @@
 
 ;; Where midfill runs as a client of lsp-mode, beside the others:
 ;;
-;;     (with-eval-after-load 'midfill-lsp
+;;     (with-eval-after-load 'lsp-mode
 ;;       (midfill-lsp-setup '(python-mode python-ts-mode)))
 ;;
-;; Loaded when lsp-mode is; lsp-mode 8.0.0 and newer.
+;; For lsp-mode 8.0.0 and newer.
 
 ;;; Code:
 
@@ -22,6 +22,7 @@
 (declare-function lsp-notify "lsp-mode" (method params))
 (declare-function lsp-request-async "lsp-mode" (method params callback &rest keys))
 (declare-function lsp-cancel-request-by-token "lsp-mode" (token))
+(declare-function lsp-workspace-restart "lsp-mode" (workspace))
 (declare-function lsp-text-document-identifier "lsp-mode" ())
 (declare-function lsp-register-client "lsp-mode" (client))
 (declare-function lsp-stdio-connection "lsp-mode" (command &optional test))
@@ -81,6 +82,7 @@ The server offers one as lsp-mode has no way to say that it knows suggestions."
         (remhash "completionProvider" capabilities)
       (plist-put capabilities :completionProvider nil))))
 
+;;;###autoload
 (defun midfill-lsp-setup (modes &optional command)
   "Have lsp-mode start midfill beside other servers in MODES, a list.
 COMMAND is a list of strings, by default that of midfill's own connection."
@@ -128,6 +130,10 @@ Changes are sent as they are made."
   (let ((lsp--cur-workspace (midfill-lsp-connection-workspace connection)))
     (list (plist-get (lsp-text-document-identifier) :uri)
           (or (car (midfill-lsp--offer lsp--cur-workspace :positionEncoding)) "utf-16"))))
+
+(cl-defmethod midfill-server-restart ((connection midfill-lsp-connection))
+  "Start the server of CONNECTION anew."
+  (lsp-workspace-restart (midfill-lsp-connection-workspace connection)))
 
 (provide 'midfill-lsp)
 ;;; midfill-lsp.el ends here

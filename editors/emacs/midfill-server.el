@@ -51,7 +51,7 @@ A server that runs is told with \\[midfill-restart]."
   ((capabilities :initform nil :documentation "What the server offers; nil before it has told.")
    (folders :initform nil :initarg :folders :documentation "Roots that the server knows.")
    (processes :initform nil :documentation "The server's process, and the one that reads its log."))
-  "midfill's own connection.")
+  "A connection that midfill has started itself.")
 
 (defvar midfill-server-own nil "The connection that midfill has started itself.")
 (defvar midfill-server-problem nil "The last warning of the server.")
@@ -79,6 +79,10 @@ Return a function that cancels it.")
 (cl-defgeneric midfill-server-sync (connection)
   "Have CONNECTION know the current text of the current buffer.
 Return the buffer's URI and the unit of its columns.")
+
+(cl-defgeneric midfill-server-restart (_connection)
+  "Start the server of a connection anew; nil is that of our own."
+  (midfill-server-stop t))
 
 (defun midfill-server--later (function)
   "FUNCTION, called outside of the process filter.
@@ -235,9 +239,16 @@ There another message may arrive in the middle."
   "Whether the current buffer is that of a file on this machine."
   (and buffer-file-name (not (file-remote-p buffer-file-name)) (not (buffer-base-buffer))))
 
+(defun midfill-server--join ()
+  "Load what is for eglot or lsp-mode where these are loaded."
+  (pcase-dolist (`(,theirs . ,ours) '((eglot . midfill-eglot) (lsp-mode . midfill-lsp)))
+    (when (featurep theirs)
+      (require ours))))
+
 (defun midfill-server-attach ()
   "Let our own server know the current buffer, and start it if it does not run.
 If another connection has the buffer, leave it to that."
+  (midfill-server--join)
   (cond ((not (midfill-server-wanted-p)))
         ((midfill-server--other)
          (when midfill-sync-document ; it came after our own

@@ -8,9 +8,9 @@
 ;;
 ;; A hidden buffer holds what the server has.  Changes only widen the region
 ;; that is not known to be the same any more, counted from both ends of the
-;; buffer; it is sent when the server is asked something.  So nothing depends
-;; on how Emacs reports changes: what it has not reported (the tick tells) is
-;; made good by sending the whole text.
+;; buffer; it is sent when the server is asked something.  So little depends
+;; on how Emacs reports changes: where it has not reported one (the tick tells)
+;; the whole text is sent.
 
 ;;; Code:
 
@@ -48,9 +48,13 @@
   (let ((name (replace-regexp-in-string "\\(-ts\\)?-mode\\'" "" (symbol-name major-mode))))
     (or (alist-get (intern name) midfill-sync--language-ids) (downcase name))))
 
+;; A carriage return ends a line for the server, but not for Emacs.
 (defun midfill-sync--text (start end)
-  "The text between START and END as JSON can hold it, character for character."
-  (replace-regexp-in-string "[^\0-\ud7ff\ue000-\U0010ffff]" "\ufffd" (buffer-substring-no-properties start end) t t))
+  "The text between START and END as JSON can hold it, one for each character."
+  (replace-regexp-in-string
+   "[^\0-\f\016-\ud7ff\ue000-\U0010ffff]"
+   (lambda (found) (if (equal found "\r") " " "\ufffd"))
+   (buffer-substring-no-properties start end) t t))
 
 (defun midfill-sync--same ()
   "Note that the server has all of the current buffer."
@@ -58,6 +62,18 @@
     (setf (midfill-document-head document) (buffer-size)
           (midfill-document-tail document) (buffer-size)
           (midfill-document-tick document) (buffer-chars-modified-tick))))
+
+(defun midfill-sync--account ()
+  "Find out whether there was a change that Emacs has not reported."
+  (when-let ((document midfill-sync-document))
+    (unless (= (midfill-document-tick document) (buffer-chars-modified-tick))
+      (setf (midfill-document-head document) 0
+            (midfill-document-tail document) 0
+            (midfill-document-tick document) (buffer-chars-modified-tick)))))
+
+(defun midfill-sync--changing (&rest _)
+  "Account for what was before the change that is about to be made."
+  (midfill-sync--account))
 
 (defun midfill-sync--changed (start end _length)
   "Note that the text between START and END is new."
@@ -97,6 +113,7 @@
       (midfill-sync--same)
       (midfill-sync-tell connection :textDocument/didOpen
                          `(:textDocument (:uri ,uri :languageId ,(midfill-sync--language-id) :version 0 :text ,text)))))
+  (add-hook 'before-change-functions #'midfill-sync--changing nil t)
   (add-hook 'after-change-functions #'midfill-sync--changed nil t)
   (add-hook 'after-save-hook #'midfill-sync--saved nil t))
 
@@ -129,22 +146,22 @@
 
 (defun midfill-sync-send ()
   "Tell the server how the current buffer has changed, if it has."
+  (midfill-sync--account)
   (when-let ((document midfill-sync-document))
     (save-restriction
       (widen)
       (let* ((size (buffer-size))
              (old (buffer-size (midfill-document-copy document)))
-             (unseen (/= (midfill-document-tick document) (buffer-chars-modified-tick)))
-             (head (if unseen 0 (min (midfill-document-head document) size old)))
-             (tail (if unseen 0 (min (midfill-document-tail document) (- size head) (- old head)))))
-        (unless (and (= head size old) (not unseen))
+             (head (min (midfill-document-head document) size old))
+             (tail (min (midfill-document-tail document) (- size head) (- old head))))
+        (unless (= head size old)
           (let* ((text (midfill-sync--text (1+ head) (- (1+ size) tail)))
                  (range (midfill-sync--take (1+ head) (- (1+ old) tail) text)))
             (midfill-sync--same)
             (midfill-sync-tell
              (midfill-document-connection document) :textDocument/didChange
              `(:textDocument (:uri ,(midfill-document-uri document) :version ,(cl-incf (midfill-document-version document)))
-               :contentChanges [(,@(unless unseen `(:range ,range)) :text ,text)]))))))))
+               :contentChanges [(:range ,range :text ,text)]))))))))
 
 (provide 'midfill-sync)
 ;;; midfill-sync.el ends here

@@ -332,7 +332,7 @@ It does nothing where no suggestion is shown."
   (interactive)
   (midfill--leave)
   (setq midfill--focused nil)
-  (midfill-server-stop t))
+  (midfill-server-restart (midfill-server-connection)))
 
 (defun midfill-stop ()
   "End the server until \\[midfill-restart]."
@@ -471,8 +471,9 @@ The first is ready, thinking, off, error or stopped."
 
 (setq midfill-server-buffers-function #'midfill--buffers)
 
-(with-eval-after-load 'eglot (require 'midfill-eglot))
-(with-eval-after-load 'lsp-mode (require 'midfill-lsp))
+;; For those who have only the folder in their `load-path'.
+(autoload 'midfill-eglot-setup "midfill-eglot")
+(autoload 'midfill-lsp-setup "midfill-lsp")
 
 (provide 'midfill)
 ;;; midfill.el ends here

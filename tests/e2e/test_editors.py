@@ -17,7 +17,12 @@ URI = "file:///home/user/project/app.py"
 LINE = "naïve = '\U0001f600e\u0301\U00020000'; x = "
 TEXT = f"# \U0001f642\n{LINE}\n"
 UNITS = {"utf-8": len(LINE.encode()), "utf-16": len(LINE.encode("utf-16-le")) // 2, "utf-32": len(LINE)}
-UTF16_OR_ONLY = {"vim-9.0": "utf-32", "minimal-utf8": "utf-8"}  # every other one knows UTF-16
+UTF16_OR_ONLY = {  # every other one knows UTF-16
+    "emacs-28-lsp-mode-8.0": "utf-32",
+    "emacs-28-midfill": "utf-32",
+    "minimal-utf8": "utf-8",
+    "vim-9.0": "utf-32",
+}
 
 
 def capabilities(name: str) -> dict[str, Any]:

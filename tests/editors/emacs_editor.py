@@ -18,6 +18,7 @@ PACKAGE = ROOT / "editors" / "emacs"
 GHOST = "color-201"  # a colour that nothing else has, as Emacs and the screen call it
 GHOST_ON_SCREEN = "ff00ff"
 WIDTH, HEIGHT = 100, 20  # cells
+BARE = ["-q", "--no-site-file", "--no-splash"]  # what Debian installs can be loaded, and nothing is
 INIT = """
 (setq inhibit-startup-screen t make-backup-files nil auto-save-default nil create-lockfiles nil
       native-comp-deferred-compilation nil native-comp-async-report-warnings-errors nil
@@ -26,7 +27,7 @@ INIT = """
 (package-initialize)
 (menu-bar-mode -1)
 (global-font-lock-mode -1)
-(add-to-list 'load-path {package})
+{load}
 (setq midfill-server-command {command} midfill-settings {settings})
 {init}
 (require 'midfill)
@@ -72,14 +73,22 @@ def socket_folder(home: Path) -> Path:
     return folder
 
 
-def write_init(home: Path, command: list[str] | None, settings: str = "nil", init: str = "", after: str = "") -> Path:
-    """An init file; `init` is read before the package, `after` behind it. `settings` is Lisp."""
+def write_init(
+    home: Path,
+    command: list[str] | None,
+    *,
+    settings: str = "nil",
+    init: str = "",
+    after: str = "",
+    package: Path | None = PACKAGE,
+) -> Path:
+    """An init file; `init` is read before the package, `after` behind it. `settings` is Lisp; `package` its folder."""
     home.mkdir(parents=True, exist_ok=True)
     file = home / "init.el"
     text = INIT.format(
         packages=lisp(str(home / "elpa")),
         socket=lisp(str(socket_folder(home))),
-        package=lisp(str(PACKAGE)),
+        load=f"(add-to-list 'load-path {lisp(str(package))})" if package else "",
         command=lisp(command),
         settings=settings,
         ghost=lisp(GHOST),
@@ -144,7 +153,8 @@ class Emacs:
 
     @property
     def mode_line(self) -> str:
-        return self.terminal.text(HEIGHT - 2)
+        """Of the lowest window; a long message may have pushed it up."""
+        return next((line for line in reversed(self.terminal.lines()) if line.startswith("-U")), "")
 
     def text(self) -> str:
         return str(self.eval("(buffer-substring-no-properties (point-min) (point-max))"))
@@ -197,12 +207,13 @@ def emacs(
     environ: Mapping[str, str] | None = None,
     init: str = "",
     after: str = "",
+    package: Path | None = PACKAGE,
 ) -> Iterator[Emacs]:
     """Emacs as its user starts it, with nothing but the package. `server`: arguments of the real server."""
     chosen = command if server is None else [*SERVE, *server]
-    file = write_init(home, chosen, settings, init, after)
+    file = write_init(home, chosen, settings=settings, init=init, after=after, package=package)
     variables = environ_of(home, environ)
-    argv = ["emacs", "-nw", "-Q", "--load", str(file)]
+    argv = ["emacs", "-nw", *BARE, "--load", str(file)]
     with terminal(argv, environ=variables, folder=home, width=WIDTH, height=HEIGHT) as started:
         editor = Emacs(started, home, variables)
         started.until(lambda: (home / "s" / "test").exists() and "scratch" in editor.mode_line, "Emacs is up")
