@@ -82,7 +82,7 @@ function listen(running: Server, look: () => void): vscode.Disposable[] {
     }),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration("midfill.server.command")) {
-        void running.restart();
+        void running.restartIfMoved();
       } else if (event.affectsConfiguration("midfill")) {
         look();
       }

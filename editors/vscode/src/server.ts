@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { type LanguageClient, State } from "vscode-languageclient/node";
 import * as vscode from "vscode";
 import { createClient, type Parts, SCHEMES, type WorkDone } from "./client.ts";
-import { type Place, findServer, installCommand } from "./find.ts";
+import { type Found, findServer, installCommand, type Place } from "./find.ts";
 import { type Contributed, contributed, explicit, type Tree } from "./settings.ts";
 
 export class Server implements vscode.Disposable {
@@ -14,6 +14,7 @@ export class Server implements vscode.Disposable {
   private readonly parts: Parts;
   private toldMissing = false;
   private missing = false;
+  private found = ""; // what was started last
   /** The server's program, if it is one that has midfill's commands. */
   program: string | undefined;
   private pulling: { model: string; token?: string; report: (percentage: number) => void } | undefined;
@@ -33,6 +34,12 @@ export class Server implements vscode.Disposable {
     };
   }
 
+  private find(): Found {
+    // Of the user alone: a workspace must not say what is run.
+    const setting = vscode.workspace.getConfiguration("midfill").inspect("server.command")?.globalValue;
+    return findServer(setting, this.place);
+  }
+
   /** What the user has set here for the server. */
   settings(): Tree {
     const configuration = vscode.workspace.getConfiguration("midfill");
@@ -41,8 +48,8 @@ export class Server implements vscode.Disposable {
 
   async start(): Promise<void> {
     const { status, changed, log } = this.parts;
-    const setting = vscode.workspace.getConfiguration("midfill").inspect("server.command")?.globalValue;
-    const found = findServer(setting, this.place);
+    const found = this.find();
+    this.found = JSON.stringify(found);
     this.missing = "missing" in found;
     this.program = "command" in found && /^midfill(\.exe)?$/i.test(basename(found.command)) ? found.command : undefined;
     if ("missing" in found) {
@@ -76,6 +83,13 @@ export class Server implements vscode.Disposable {
   async startIfInstalled(): Promise<void> {
     if (this.missing) {
       await this.start();
+    }
+  }
+
+  /** The setting has changed: often it is only read anew. */
+  async restartIfMoved(): Promise<void> {
+    if (JSON.stringify(this.find()) !== this.found) {
+      await this.restart();
     }
   }
 
