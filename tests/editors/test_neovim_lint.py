@@ -24,7 +24,7 @@ def formatter() -> Path:
     """Where .ci/editors puts the library."""
     ((name, version),) = STYLUA.items()
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    chosen = Path(os.environ.get("MIDFILL_TEST_EDITORS") or Path(cache) / "midfill-test-editors")
+    chosen = Path(os.environ.get("TEST_EDITORS") or Path(cache) / "midfill-test-editors")
     return chosen / f"stylua-{version}" / "node_modules" / name / "stylua_lib_node.mjs"
 
 

@@ -40,6 +40,9 @@ local function watch(client)
     return request(client, method, params, function(err, result, context)
       waiting = waiting - 1
       items = {}
+      if not api.nvim_buf_is_valid(context.bufnr) then
+        return
+      end
       local plain = {}
       for index, item in ipairs(result and (result.items or result) or {}) do
         items[id_of(item) or ''] = item

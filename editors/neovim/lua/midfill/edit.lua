@@ -213,7 +213,11 @@ function M.insert(bufnr, candidate, view, size)
   end
   local part = view.ghost:sub(1, size)
   local lines = vim.split(part, '\n', { plain = true })
-  api.nvim_buf_set_text(bufnr, candidate.row, view.from, candidate.row, stop, lines)
+  if stop == view.from then -- like typed text: |.| repeats it
+    api.nvim_paste(part, false, -1)
+  else
+    api.nvim_buf_set_text(bufnr, candidate.row, view.from, candidate.row, stop, lines)
+  end
   local row = candidate.row + #lines - 1
   local column = (#lines == 1 and view.from or 0) + #lines[#lines]
   api.nvim_win_set_cursor(0, { row + 1, column })

@@ -138,13 +138,16 @@ end
 ---@param name string
 ---@param arguments any[]
 local function show(name, arguments)
-  server.execute(name, arguments, function(err, result)
+  local asked = server.execute(name, arguments, function(err, result)
     local text = err and err.message or vim.inspect(result)
     vim.cmd.new()
     vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.filetype = 'nofile', 'wipe', false, 'lua'
     api.nvim_buf_set_lines(0, 0, -1, false, vim.split(text, '\n', { plain = true }))
     vim.bo.modifiable = false
   end)
+  if not asked then
+    server.tell('midfill: the server is not running; see :checkhealth midfill', vim.log.levels.WARN)
+  end
 end
 
 ---@type table<string, fun()>
@@ -227,12 +230,14 @@ function M.setup(options)
     end
   end
   local group = api.nvim_create_augroup(SET_UP, { clear = true })
-  api.nvim_create_autocmd({ 'BufEnter', 'FileType' }, {
+  api.nvim_create_autocmd({ 'BufEnter', 'FileType', 'BufWritePost' }, { -- the last gives a new buffer its name
     group = group,
     callback = function(event)
       if event.buf == api.nvim_get_current_buf() then
         server.attach(event.buf)
-        server.focused(event.buf)
+        if event.event == 'BufEnter' then
+          server.focused(event.buf)
+        end
       end
     end,
   })

@@ -22,9 +22,14 @@ local cancel
 local serial = 0 -- of the newest request; answers to older ones are void
 local last = '' -- the last place that was asked about
 
+--- Nothing is shown where it could not be accepted: 'paste' takes the keys away, behind the end of the line
+--- ('virtualedit') it would not stand at the cursor, and a recorded macro would hold the key but not the text.
 ---@return boolean
 local function inserting()
-  return api.nvim_get_mode().mode:sub(1, 1) == 'i' and vim.fn.pumvisible() == 0
+  return api.nvim_get_mode().mode == 'i' -- 'ic', 'ix': the keys are those of the popup menu
+    and not vim.o.paste
+    and vim.fn.getcurpos()[4] == 0
+    and vim.fn.reg_recording() == ''
 end
 
 ---@return integer[] row from 0, byte column

@@ -19,7 +19,7 @@ local ABOVE = vim.fn.fnamemodify(vim.uv.fs_realpath(HERE) or HERE, ':p:h:h:h:h:h
 ---@field told_missing boolean
 ---@field problem? string the last warning of the server
 ---@field busy? string what the server is doing, such as loading a model
----@field exit? { code: integer, signal: integer } of the last server
+---@field exit? { code: integer, signal: integer, wanted: boolean } of the last server
 ---@field folders table<string, true> roots the server knows
 M.state = { off = false, stopping = false, restarts = 0, told_missing = false, folders = {} }
 
@@ -105,26 +105,41 @@ end
 ---@param bufnr integer
 ---@return boolean
 function M.wanted(bufnr)
-  return api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and api.nvim_buf_get_name(bufnr) ~= ''
+  local options = vim.bo[bufnr]
+  return api.nvim_buf_is_loaded(bufnr)
+    and options.buftype == ''
+    and not options.binary -- its bytes need not be text
+    and api.nvim_buf_get_name(bufnr) ~= ''
 end
 
 --- A process that starts the server. Neovim is not told how it ended, as it would stop the typing of the user with a
---- prompt; `ended` is.
+--- prompt; `ended` is, and whether it was told to end, as |vim.lsp.stop_client()| does.
 ---@param cmd string[]
 ---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
 local function start_process(cmd)
   return function(dispatchers)
+    local wanted = false
     local told = {
       notification = dispatchers.notification,
       server_request = dispatchers.server_request,
       on_error = dispatchers.on_error,
       on_exit = function(code, signal)
-        M.state.exit = { code = code, signal = signal }
+        M.state.exit = { code = code, signal = signal, wanted = wanted }
         dispatchers.on_exit(0, 0)
       end,
     }
     local given = config.options.lsp
-    return vim.lsp.rpc.start(cmd, told, { cwd = given.cmd_cwd, env = given.cmd_env, detached = given.detached })
+    local rpc = vim.lsp.rpc.start(cmd, told, { cwd = given.cmd_cwd, env = given.cmd_env, detached = given.detached })
+    local notify, terminate = rpc.notify, rpc.terminate
+    rpc.notify = function(method, params)
+      wanted = wanted or method == 'exit'
+      return notify(method, params)
+    end
+    rpc.terminate = function()
+      wanted = true
+      return terminate()
+    end
+    return rpc
   end
 end
 
@@ -136,7 +151,9 @@ local function ended(_, _, client_id)
       return
     end
     state.client_id, state.busy, state.folders = nil, nil, {}
+    state.stopping = state.stopping or how.wanted or false
     if state.stopping or vim.v.exiting ~= vim.NIL then
+      M.changed()
       return
     end
     state.restarts = state.restarts + 1
@@ -206,6 +223,9 @@ local function client_config(root, cmd)
   local result = vim.tbl_deep_extend('force', wanted, config.options.lsp)
   result.on_exit = together(ended, result.on_exit)
   result.on_attach = together(function(client, bufnr)
+    if not M.client() then -- somebody has started it again with what it was started with
+      M.state.client_id, M.state.stopping = client.id, false
+    end
     add_folder(client, bufnr)
     M.on_attach(bufnr, client)
   end, result.on_attach)
@@ -275,12 +295,14 @@ end
 ---@param name string
 ---@param arguments any[]
 ---@param callback? fun(err: table?, result: any)
+---@return boolean asked
 function M.execute(name, arguments, callback)
   local client = M.client()
-  if client and client.initialized then
-    local params = { command = name, arguments = arguments }
-    M.call(client, 'request', 'workspace/executeCommand', params, callback or function() end)
+  if not (client and client.initialized) then
+    return false
   end
+  local params = { command = name, arguments = arguments }
+  return M.call(client, 'request', 'workspace/executeCommand', params, callback or function() end)
 end
 
 ---@param method string
