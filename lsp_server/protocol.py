@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -35,10 +36,23 @@ MsgId = int | str
 Handler = Callable[[Any], Any]  # takes structured parameters; returns the result or an awaitable of it
 
 _LONGEST_MESSAGE = 300  # characters of an error message
+_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as `surrogateescape` decodes them
 
 
 class InvalidParamsError(Exception):
     """Raised by a handler whose parameters make no sense. The text goes to the client."""
+
+
+def _read_json(body: bytes) -> Any:
+    """Raises ValueError or RecursionError.
+
+    An editor may send the text of a file that is not UTF-8 with the bytes that are in it. Each counts as one character
+    in its columns, and so does what takes its place.
+    """
+    try:
+        return json.loads(body)
+    except UnicodeDecodeError:
+        return json.loads(_ESCAPED.sub("\ufffd", body.decode("utf-8", "surrogateescape")))
 
 
 def _make_converter() -> Converter:
@@ -104,7 +118,7 @@ class Protocol(LanguageServerProtocol):
         """Handle one message, which was read at `moment` (seconds of time.perf_counter). Never raises."""
         self.received = time.perf_counter() if moment is None else moment
         try:
-            message = json.loads(body)
+            message = _read_json(body)
         except (ValueError, RecursionError) as error:
             logger.warning("not JSON: %s", type(error).__name__)
             self._fail(None, types.ErrorCodes.ParseError, "not JSON")

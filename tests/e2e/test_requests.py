@@ -311,6 +311,23 @@ def test_bytes_that_are_no_message(editor: Editor) -> None:
     client.shut_down()
 
 
+def test_a_text_that_is_not_utf8(editor: Editor, ffm: FfmService) -> None:
+    script(ffm, "call(1)")
+    client = editor()
+    document = {"uri": URI, "languageId": "python", "version": 1, "text": "größe = '\ue000'\n"}
+    message = frame(client.message("textDocument/didOpen", {"textDocument": document}))
+    body = (
+        message.partition(b"\r\n\r\n")[2]
+        .replace("größe".encode(), b"gr\xf6\xdfe")
+        .replace(b"\xee\x80\x80", b"\xe2\x82")
+    )
+    client.send_raw(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+    (item,) = client.items(URI, (0, len("größe = '??'")))
+    assert item["insertText"] == "call(1)"
+    assert ffm.log[0].body["inputs"] == "gr\ufffd\ufffde = '\ufffd\ufffd'<FILL_ME>\n"
+    client.shut_down()
+
+
 def test_an_id_in_use_is_refused_and_free_afterwards(editor: Editor, ffm: FfmService) -> None:
     script(ffm, "call(1)", hold_after=1)
     client = opened(editor)
