@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,22 @@ from tests.services.ffm import FfmService
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
 
+NOTEBOOK = {
+    "nbformat": 4,
+    "nbformat_minor": 5,
+    "metadata": {"language_info": {"name": "python"}},
+    "cells": [
+        {
+            "cell_type": "code",
+            "id": "one",
+            "metadata": {},
+            "execution_count": None,
+            "outputs": [],
+            "source": "a, b = 1, 2",
+        },
+        {"cell_type": "code", "id": "two", "metadata": {}, "execution_count": None, "outputs": [], "source": "c = "},
+    ],
+}
 ADD = "def add(a, b):\n    return\n"
 
 
@@ -21,7 +38,7 @@ ADD = "def add(a, b):\n    return\n"
 def shared(folder: Path, server_arguments: list[str]) -> Iterator[Vscode]:
     workspace = folder / "workspace"
     workspace.mkdir()
-    with vscode(workspace, server(*server_arguments, **{KEY_ENV: KEY})) as editor:
+    with vscode(workspace, server(folder, *server_arguments, environ={KEY_ENV: KEY})) as editor:
         editor.attach(workspace / "first.py")
         yield editor
 
@@ -245,14 +262,92 @@ def test_keys_do_what_they_did_where_nothing_is_shown(editor: Vscode, service: F
     editor.becomes("x   y", "")
 
 
-def test_a_new_file_and_a_notebook(editor: Vscode, service: FfmService, tmp_path: Path) -> None:
+def test_a_new_file(editor: Vscode, service: FfmService) -> None:
     script(service, "a + b")
     editor.js(
-        """const document = await vscode.workspace.openTextDocument({ language: 'python', content: 'c =' });
-        await vscode.window.showTextDocument(document, { selection: new vscode.Range(0, 3, 0, 3) });"""
+        """const document = await vscode.workspace.openTextDocument({ language: 'python', content: 'c = ' });
+        await vscode.window.showTextDocument(document, { selection: new vscode.Range(0, 4, 0, 4) });"""
     )
-    editor.until(lambda: editor.screen()["lines"] == ["c ="], "the new file")
-    editor.type(" ")
+    editor.until(lambda: editor.screen()["lines"] == ["c = "], "the new file")
+    editor.press("Alt+Backslash")
     editor.shows("a + b")
     editor.press("Tab")
     editor.becomes("c = a + b")
+
+
+def test_a_cell_of_a_notebook(editor: Vscode, service: FfmService, tmp_path: Path) -> None:
+    script(service, "a + b")
+    path = tmp_path / "notebook.ipynb"
+    path.write_text(json.dumps(NOTEBOOK), encoding="utf-8")
+    editor.js(
+        """const document = await vscode.workspace.openNotebookDocument(vscode.Uri.file(given));
+        const range = new vscode.NotebookRange(1, 2);
+        await vscode.window.showNotebookDocument(document, { selections: [range] });""",
+        str(path),
+    )
+    editor.command("notebook.cell.edit")
+    editor.until(lambda: editor.screen()["lines"] == ["c = "] and bool(editor.screen()["focused"]), "the cell")
+    editor.press("Control+End", "Alt+Backslash")
+    editor.shows("a + b")
+    assert "a, b = 1, 2" in editor.command("midfill.explain")[0]["prompt"]
+    editor.press("Tab")
+    editor.becomes("c = a + b")
+
+
+def test_switched_off_and_on_by_the_menu(editor: Vscode, service: FfmService, file: Path) -> None:
+    script(service, "a + b")
+    editor.edit(file, ADD, (2, 10))
+    editor.menu("Switch Suggestions Off")
+    editor.until(lambda: editor.bar == "midfill: off, suggestions are switched off", "the status bar")
+    editor.until(lambda: editor.in_front(file), "the file in front")
+    editor.type(" ")
+    editor.becomes("def add(a, b):", "    return ", "")
+    editor.until(lambda: editor.status()["enabled"] is False, "the server knows")
+    editor.press("Alt+Backslash")
+    assert service.log == []
+    editor.menu("Switch Suggestions On")
+    editor.until(lambda: editor.bar == "midfill: ready", "the status bar")
+    editor.until(lambda: editor.status()["enabled"] is True, "the server knows")
+    editor.until(lambda: editor.in_front(file), "the file in front")
+    editor.press("Alt+Backslash")
+    editor.shows("a + b")
+
+
+def test_a_language_is_switched_off_and_on(editor: Vscode, service: FfmService, file: Path) -> None:
+    script(service, "a + b")
+    editor.edit(file, ADD, (2, 10))
+    editor.menu("Switch Suggestions Off for python")
+    editor.until(lambda: editor.bar == "midfill: off, suggestions are switched off for python", "the status bar")
+    editor.until(lambda: editor.in_front(file), "the file in front")
+    before = editor.status()["counts"]["disabled"]
+    editor.type(" ")
+    editor.until(lambda: editor.status()["counts"]["disabled"] > before, "the server knows")
+    other = file.with_suffix(".c")
+    editor.edit(other, "int c =\n", (1, 7))
+    editor.until(lambda: editor.bar == "midfill: ready", "the status bar")
+    editor.type(" ")
+    editor.shows("a + b")
+    editor.edit(file, ADD, (2, 10))
+    editor.run("Switch Suggestions Off or On for This Language")
+    editor.until(lambda: editor.bar == "midfill: ready", "the status bar")
+    editor.until(lambda: editor.in_front(file), "the file in front")
+
+    def shown() -> bool:
+        editor.ask()
+        return editor.ghost != ""
+
+    editor.until(shown, "a suggestion again")
+
+
+def test_reason_and_prompt_of_the_last_request(editor: Vscode, service: FfmService, file: Path) -> None:
+    script(service, "a + b")
+    editor.edit(file, ADD, (2, 10))
+    editor.type(" ")
+    editor.shows("a + b")
+    editor.menu("Show What Became of the Last Request")
+    editor.until(lambda: "sent: " in editor.text, "the reason")
+    assert "code.py lines 1 to 2" in editor.text
+    editor.command("workbench.action.closeActiveEditor")
+    editor.until(lambda: editor.in_front(file), "the file in front")
+    editor.run("Show the Last Prompt")
+    editor.until(lambda: editor.text.startswith("def add(a, b):"), "the prompt")

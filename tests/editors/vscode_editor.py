@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ from urllib.parse import quote
 
 import psutil
 
+from tests.editors.tap import tapped
 from tests.editors.vscode_parts import builtin_extensions, code_server, extensions
 from tests.editors.vscode_window import WAIT_S, Browser, Driver
 from tests.lsp_client import ROOT, SERVE
@@ -48,6 +50,7 @@ SETTINGS: dict[str, Any] = {
     "workbench.tips.enabled": False,
 }
 
+ASK = "Alt+Backslash"
 BAR = "midfill.midfill.midfill.status"
 TEXT = "return vscode.window.activeTextEditor?.document.getText() ?? null"
 # Within a function of JavaScript: showing a file again does not move the cursor.
@@ -87,12 +90,19 @@ class Vscode:
     def attach(self, file: Path) -> None:
         """Wait until a suggestion can be asked for in a file; later ones can at once."""
         self.edit(file, "", (1, 0))
+        self.until(lambda: self.bar.startswith("midfill: ready"), "the server is ready")
 
         def answered() -> bool:
-            self.command("editor.action.inlineSuggest.trigger")
-            return self.bar.startswith("midfill: ready") and sum(self.status()["counts"].values()) > 0
+            self.press(ASK)
+            return self.answers() > 0
 
         self.until(answered, "an answer of the server")
+
+    def ask(self) -> None:
+        """Ask by hand, and wait until the server has answered."""
+        before = self.answers()
+        self.press(ASK)
+        self.until(lambda: self.answers() > before, "an answer of the server")
 
     def press(self, *keys: str) -> None:
         """Keys as Playwright calls them: `Control+KeyS`, `ArrowLeft`."""
@@ -106,6 +116,10 @@ class Vscode:
         """Run this where extensions run; `vscode` and `given` are known there."""
         return self.driver.run(body, given)
 
+    def set(self, name: str, value: Any) -> None:
+        """Change a setting of the user's, as the editor of settings does."""
+        self.js("await vscode.workspace.getConfiguration().update(given[0], given[1], true)", [name, value])
+
     def command(self, name: str, *arguments: Any) -> Any:
         return self.js("return await vscode.commands.executeCommand(given[0], ...given[1])", [name, arguments])
 
@@ -115,9 +129,11 @@ class Vscode:
         self.choose(f"midfill: {title}")
 
     def menu(self, entry: str) -> None:
-        """An entry of the menu of the status bar item."""
+        """An entry of the menu of the status bar item; then back to the text."""
         self.window.click(f"[id='{BAR}'] a")
         self.choose(entry)
+        self.until(lambda: not self.screen()["choices"], "the menu is closed")
+        self.command("workbench.action.focusActiveEditorGroup")
 
     def choose(self, entry: str) -> None:
         self.until(lambda: bool(self.screen()["choices"]), "something to choose from")
@@ -163,6 +179,10 @@ class Vscode:
     def bar(self) -> str:
         """What the status bar says of midfill."""
         return str(self.screen()["bar"])
+
+    def answers(self) -> int:
+        """How many requests the server has answered, with whatever."""
+        return sum(self.status()["counts"].values())
 
     def servers(self) -> list[psutil.Process]:
         """Running servers of midfill."""
@@ -217,7 +237,7 @@ def _serves(process: psutil.Process) -> bool:
         command = process.cmdline()
     except psutil.Error:  # it has ended
         return False
-    return "lsp_server" in command and "-m" in command[:3]
+    return list(command[1:4]) == list(SERVE[1:])
 
 
 @contextlib.contextmanager
@@ -276,8 +296,13 @@ def vscode(workspace: Path, settings: Mapping[str, Any], user: Mapping[str, Any]
         yield editor
 
 
-def server(*arguments: str, **environ: str) -> dict[str, Any]:
-    """Settings: the real server with these arguments and this environment."""
-    variables = [f"{name}={value}" for name, value in environ.items()]
-    command = ["/usr/bin/env", *variables, *SERVE, *arguments] if variables else [*SERVE, *arguments]
-    return {"midfill.server.command": command}
+def server(
+    folder: Path, *arguments: str, tap: Path | None = None, environ: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Settings: the real server with these arguments and this environment, as a program of its name in `folder`."""
+    program = folder / "midfill"
+    variables = [f"export {name}={shlex.quote(value)}\n" for name, value in (environ or {}).items()]
+    command = shlex.join(tapped(tap, [*SERVE[:-1]]) if tap else SERVE[:-1])
+    program.write_text(f'#!/bin/sh\n{"".join(variables)}exec {command} "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    return {"midfill.server.command": [str(program), "serve", *arguments]}

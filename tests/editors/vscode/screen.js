@@ -3,6 +3,7 @@
 {
   const plain = (element) => element.textContent.replaceAll('\u00a0', ' ').replaceAll('\u200b', '');
   const all = (selector, parent = document) => [...parent.querySelectorAll(selector)];
+  const visible = (element) => element.getClientRects().length > 0;
   const notices = []; // texts of notifications, in the order in which they came up
   const seen = new WeakSet();
 
@@ -29,7 +30,8 @@
       ghost: lines.map(ghost).filter(Boolean).join('\n'),
       bar: document.getElementById('midfill.midfill.midfill.status')?.querySelector('a')?.ariaLabel ?? '',
       notices,
-      choices: all('.quick-input-widget .monaco-list-row .label-name').map(plain),
+      asked: all('.quick-input-title').filter(visible).map(plain).join(''),
+      choices: all('.quick-input-widget .monaco-list-row .label-name').filter(visible).map((label) => plain(label).trim()),
     };
   };
 }
