@@ -59,7 +59,7 @@ def test_progress_and_a_suggestion(editor: Editor) -> None:
 
 
 def test_a_killed_worker_costs_one_answer(editor: Editor) -> None:
-    client = editor("vim-9.0")
+    client = editor("minimal-utf8")
     client.open(URI, TEXT)
     assert len(client.items(URI, AT)) == 1
     child = worker(client)
@@ -80,7 +80,7 @@ def test_a_killed_worker_costs_one_answer(editor: Editor) -> None:
 
 
 def test_the_worker_ends_with_a_server_that_is_killed_while_it_evaluates(editor: Editor) -> None:
-    client = editor("vim-9.0")
+    client = editor("minimal-utf8")
     client.open(URI, TEXT)
     assert len(client.items(URI, AT)) == 1
     child = worker(client)
@@ -92,7 +92,7 @@ def test_the_worker_ends_with_a_server_that_is_killed_while_it_evaluates(editor:
 
 
 def test_the_end_of_stdin_ends_server_and_worker(editor: Editor) -> None:
-    client = editor("vim-9.0")
+    client = editor("minimal-utf8")
     client.open(URI, TEXT)
     assert len(client.items(URI, AT)) == 1
     child = worker(client)
@@ -105,7 +105,7 @@ def test_the_end_of_stdin_ends_server_and_worker(editor: Editor) -> None:
 
 
 def test_cancel_while_the_prompt_is_evaluated(editor: Editor) -> None:
-    client = editor("vim-9.0")
+    client = editor("minimal-utf8")
     client.open(URI, TEXT)
     assert len(client.items(URI, AT)) == 1
     client.change(URI, 2, (0, 0), "import os\n" * 100)

@@ -21,11 +21,16 @@ PLUGIN = ROOT / "editors" / "vim"
 WIDTH, HEIGHT = 100, 20  # cells
 GHOST = "808080"  # the colour of the ghost text here
 ESC, ENTER, LEFT, BACKSPACE = "\x1b", "\r", "\x1b[D", "\x7f"
+MARK = "\x1b[20~"  # F9, which counts itself
 OLDEST = (9, 0, 185)  # what the plugin needs
 # A vimrc. The channel lets the tests ask for what no screen shows; it is none of the plugin's.
 INIT = """
-set nocompatible encoding=utf-8 hidden noswapfile shortmess+=I ttimeout ttimeoutlen=20 t_u7= laststatus=2
+set nocompatible encoding=utf-8 hidden noswapfile shortmess+=I ttimeout ttimeoutlen=20 t_u7=
+set laststatus=2 backspace=indent,eol,start
 filetype on
+noremap <F9> <Cmd>let g:mark += 1<CR>
+noremap! <F9> <Cmd>let g:mark += 1<CR>
+let g:mark = 0
 let g:asked = ch_open('127.0.0.1:{port}', {{'mode': 'json', 'waittime': 10000}})
 let g:plugin = {plugin}
 let g:midfill = {options}
@@ -63,12 +68,19 @@ class Vim:
         self._rest = ""
         self._answers: dict[int, Any] = {}
         self._number = 0
+        self._marks = 0
 
     # Doing ------------------------------------------------------------------------------------------------------------
 
     def type(self, keys: str) -> None:
         """Characters as a terminal sends them."""
         self.terminal.type(keys)
+
+    def types(self, keys: str) -> None:
+        """Characters that leave Vim in Insert or Normal mode; wait until all have been taken."""
+        self._marks += 1
+        self.type(keys + MARK)
+        self.until(lambda: self.eval("g:mark") == self._marks, "all keys")
 
     def alt(self, key: str) -> None:
         self.terminal.alt(key)

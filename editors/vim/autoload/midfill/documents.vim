@@ -22,7 +22,11 @@ enddef
 
 def Wanted(bufnr: number): bool
   var name = bufname(bufnr)
-  return bufloaded(bufnr) && name !=# '' && getbufvar(bufnr, '&buftype') ==# '' && !isdirectory(name)
+  return bufloaded(bufnr)
+    && name !=# ''
+    && !isdirectory(name)
+    && getbufvar(bufnr, '&buftype') ==# ''
+    && !getbufvar(bufnr, '&binary') # its bytes need not be text
 enddef
 
 def LineCount(bufnr: number): number
@@ -101,6 +105,7 @@ export def Focus(bufnr: number)
 enddef
 
 export def Saved(bufnr: number)
+  Open(bufnr) # under the name that it may have only now
   var uri = Uri(bufnr)
   if uri !=# ''
     server.Notify('textDocument/didSave', {textDocument: {uri: uri}})

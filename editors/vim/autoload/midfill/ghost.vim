@@ -73,7 +73,7 @@ enddef
 # Over what stands on the screen, `cells` behind where the line begins.
 def Cover(place: dict<number>, cells: number, text: string)
   var info = getwininfo(win_getid())[0]
-  if text ==# '' || place.row == 0 || cells + strdisplaywidth(text) > info.width - info.textoff
+  if text ==# '' || place.col == 0 || cells + strdisplaywidth(text) > info.width - info.textoff
     return
   endif
   popups->add(popup_create(text, {

@@ -175,8 +175,8 @@ def Start(root: string)
     err_cb: (_, line) => Logged(line),
     exit_cb: (_, code) => Ended(mine, code),
   })
-  running = job_status(job) ==# 'run'
-  if !running
+  running = true
+  if job_status(job) ==# 'fail'
     Ended(mine, -1)
     return
   endif
@@ -223,7 +223,7 @@ def Forget()
 enddef
 
 def Ended(mine: number, code: number)
-  if mine != generation || !running && code != -1
+  if mine != generation || !running
     return
   endif
   var signal = job_info(job)->get('termsig', '')
@@ -238,7 +238,6 @@ def Ended(mine: number, code: number)
     Tell($'midfill: {problem}; see :Midfill log, then :Midfill restart', 'ErrorMsg')
   else
     Tell($'midfill: {ending}, and is started again', 'WarningMsg')
-    OnEnd()
     Start(Root(expand('%:p')))
   endif
   Changed()

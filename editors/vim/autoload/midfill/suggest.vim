@@ -18,9 +18,10 @@ var asked = 0 # the request under way
 var serial = 0 # of the newest request; answers to older ones are void
 var last = '' # the last place that was asked about
 
-# Insert mode, without a popup menu.
+# Nothing is shown where it could not be accepted: 'paste' takes the keys away, behind the end of the line
+# ('virtualedit') it would not stand at the cursor, and a recorded macro would hold the key but not the text.
 def Inserting(): bool
-  return mode(1)[0] ==# 'i' && !pumvisible()
+  return mode(1)[0] ==# 'i' && !pumvisible() && !&paste && getcurpos()[3] == 0 && reg_recording() ==# ''
 enddef
 
 def Hide()
