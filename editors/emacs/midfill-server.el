@@ -180,18 +180,31 @@ There another message may arrive in the middle."
       (error (delete-process log)
              (signal (car failed) (cdr failed))))))
 
+(defvar midfill-server--count 0 "How many were started.")
+
+(defun midfill-server--name ()
+  "A name for the next connection; jsonrpc names buffers after it."
+  (format "midfill %d" (cl-incf midfill-server--count)))
+
+(defun midfill-server--no-events ()
+  "Arguments for a connection that does not keep all messages: they hold the text."
+  (if (slot-exists-p 'jsonrpc-connection '-events-buffer-config) ; jsonrpc 1.0.18 and newer
+      '(:events-buffer-config (:size 0 :format full))
+    '(:events-buffer-scrollback-size 0)))
+
 (defun midfill-server--make (command)
   "Start COMMAND, give the connection to it."
   (let* ((root (midfill-server--root))
          (processes (midfill-server--run command))
-         (connection (make-instance
-                      'midfill-server
-                      :name (generate-new-buffer-name "midfill") ; jsonrpc names buffers after it
-                      :folders (and root (list root))
-                      :process (car processes)
-                      :notification-dispatcher #'midfill-server--notified
-                      :request-dispatcher #'midfill-server--asked
-                      :on-shutdown #'midfill-server--ended)))
+         (connection (apply #'make-instance
+                            'midfill-server
+                            :name (midfill-server--name)
+                            :folders (and root (list root))
+                            :process (car processes)
+                            :notification-dispatcher #'midfill-server--notified
+                            :request-dispatcher #'midfill-server--asked
+                            :on-shutdown #'midfill-server--ended
+                            (midfill-server--no-events))))
     (setf (slot-value connection 'processes) processes)
     connection))
 

@@ -227,6 +227,12 @@ ENCODING and STEP as in `midfill--present'."
                  ((not (eql midfill--asked-tick (buffer-chars-modified-tick)))
                   (midfill--ask-soon)))))))
 
+(defun midfill--make-way (&rest _)
+  "Show nothing beside a menu that has come up by itself; ask again when it has gone."
+  (when (and midfill-mode (midfill--inhibited-p))
+    (midfill--leave)
+    (setq midfill--asked-tick 0)))
+
 (defun midfill--focus ()
   "Let the server know which buffer is looked at."
   (setq midfill--focused (current-buffer))
@@ -441,6 +447,8 @@ The first is ready, thinking, off, error or stopped."
       (midfill--off-here)
     (add-to-list 'emulation-mode-map-alists 'midfill--key-maps)
     (add-hook 'post-command-hook #'midfill--post-command)
+    (add-hook 'completion-in-region-mode-hook #'midfill--make-way)
+    (add-hook 'company-completion-started-hook #'midfill--make-way)
     (setq midfill--asked-tick (buffer-chars-modified-tick) midfill--focused nil)))
 
 (defun midfill--off-here ()

@@ -40,6 +40,7 @@ def lacks(library: str) -> str:
 
 needs_eglot = pytest.mark.skipif(lacks("eglot") != "", reason=f"SKIPPED: {lacks('eglot')}")
 needs_lsp_mode = pytest.mark.skipif(lacks("lsp-mode") != "", reason=f"SKIPPED: {lacks('lsp-mode')}")
+needs_company = pytest.mark.skipif(lacks("company") != "", reason=f"SKIPPED: {lacks('company')}")
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
 
 
@@ -125,6 +126,26 @@ def recorded_as(name: str, found: dict[str, Any]) -> None:
     if os.environ.get("TEST_RECORD"):
         file.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     assert found == json.loads(file.read_text(encoding="utf-8"))
+
+
+@needs_company
+def test_beside_a_menu(editor: Emacs, service: FfmService, project: Path) -> None:
+    script(service, "turn a + b")
+    editor.eval("(require 'company) (setq company-backends '(company-dabbrev) company-minimum-prefix-length 2) t")
+    file = project / "menu.py"
+    editor.edit(file, "retort\nretreat\n\n", (3, 0))
+    editor.eval("(company-mode) (setq company-idle-delay nil) t")
+    editor.type("re")
+    editor.shows("turn a + b")
+    editor.eval("(setq company-idle-delay 0) t")  # it comes up by itself, over what is shown
+    editor.type("t")
+    editor.until(lambda: "retreat" in "".join(editor.terminal.lines()[3:9]), "the menu")
+    editor.shows("")
+    editor.eval("(setq company-idle-delay nil) t")
+    editor.type("\x07")
+    editor.until(lambda: editor.ghost.startswith("urn"), "what is left, asked for again")
+    assert "retreat" not in "".join(editor.terminal.lines()[3:9])
+    editor.eval("(company-mode -1) t")
 
 
 @needs_eglot
