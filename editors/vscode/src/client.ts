@@ -1,7 +1,7 @@
 // The language client: how it is set up, and what is done around its requests.
 import { homedir } from "node:os";
 import { createInterface } from "node:readline";
-import { CancellationTokenSource, type ConfigurationParams, DidChangeConfigurationNotification, InlineCompletionRequest, MessageType, ShowMessageNotification, type WorkDoneProgressBegin, type WorkDoneProgressEnd, type WorkDoneProgressReport } from "vscode-languageclient";
+import { CancellationTokenSource, type ConfigurationParams, InlineCompletionRequest, MessageType, ShowMessageNotification, type WorkDoneProgressBegin, type WorkDoneProgressEnd, type WorkDoneProgressReport } from "vscode-languageclient";
 import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions, type Middleware, RevealOutputChannelOn } from "vscode-languageclient/node";
 import * as vscode from "vscode";
 import type { Reporter } from "./reports.ts";
@@ -16,6 +16,7 @@ export interface Parts {
   status: Status;
   reporter: Reporter;
   settings: () => Tree;
+  settingsChanged: () => Promise<void>;
   changed: () => void;
   /** The server can be asked. */
   ready: () => void;
@@ -96,7 +97,7 @@ function logLines(stream: NodeJS.ReadableStream, log: vscode.LogOutputChannel): 
   });
 }
 
-function middleware({ status, reporter, settings, changed, ready, progress }: Parts, client: () => LanguageClient): Middleware {
+function middleware({ status, reporter, settings, settingsChanged, changed, ready, progress }: Parts, client: () => LanguageClient): Middleware {
   return {
     provideInlineCompletionItems: async (document, position, context, token, next) => {
       if (status.off) {
@@ -139,8 +140,7 @@ function middleware({ status, reporter, settings, changed, ready, progress }: Pa
     },
     workspace: {
       configuration: (params: ConfigurationParams) => params.items.map(() => settings()),
-      didChangeConfiguration: () =>
-        client().sendNotification(DidChangeConfigurationNotification.type, { settings: { midfill: settings() } }),
+      didChangeConfiguration: settingsChanged,
     },
   };
 }

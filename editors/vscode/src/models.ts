@@ -36,7 +36,7 @@ export async function downloadModel(server: Server): Promise<void> {
     }
   });
   if (pulled?.path !== undefined) {
-    await offer(name);
+    await offer(server, name);
   } else if (pulled) {
     void vscode.window.showErrorMessage(`midfill: ${pulled.error ?? "the model did not come"}`);
   }
@@ -71,13 +71,15 @@ async function list(program: string): Promise<Listed[]> {
   }
 }
 
-async function offer(name: string): Promise<void> {
+async function offer(server: Server, name: string): Promise<void> {
   const use = "Use It";
   const choice = await vscode.window.showInformationMessage(`midfill: the model ${name} is here`, use);
   if (choice === use) {
     const configuration = vscode.workspace.getConfiguration("midfill");
     const backends = withModel(configuration.inspect("backends")?.globalValue, name);
-    await configuration.update("backends", backends, vscode.ConfigurationTarget.Global);
-    await configuration.update("backend", "local", vscode.ConfigurationTarget.Global);
+    await server.together(async () => {
+      await configuration.update("backends", backends, vscode.ConfigurationTarget.Global);
+      await configuration.update("backend", "local", vscode.ConfigurationTarget.Global);
+    });
   }
 }

@@ -14,17 +14,19 @@ export class Server implements vscode.Disposable {
   private readonly parts: Parts;
   private toldMissing = false;
   private missing = false;
+  private changing = false;
   private found = ""; // what was started last
   /** The server's program, if it is one that has midfill's commands. */
   program: string | undefined;
   private pulling: { model: string; token?: string; report: (percentage: number) => void } | undefined;
 
-  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "ready" | "gaveUp" | "progress">) {
+  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "settingsChanged" | "ready" | "gaveUp" | "progress">) {
     this.place = { platform: process.platform, home: homedir(), env: process.env, extension: context.extensionPath };
     this.known = contributed(context.extension.packageJSON as Parameters<typeof contributed>[0]);
     this.parts = {
       ...parts,
       settings: () => this.settings(),
+      settingsChanged: () => this.settingsChanged(),
       ready: () => {
         parts.status.started();
         parts.changed();
@@ -133,7 +135,21 @@ export class Server implements vscode.Disposable {
 
   /** The server asks for the settings then. */
   async settingsChanged(): Promise<void> {
+    if (this.changing) {
+      return;
+    }
     await this.client?.sendNotification("workspace/didChangeConfiguration", { settings: { midfill: this.settings() } });
+  }
+
+  /** Several settings are changed: the server is told when they are complete, as the first alone may be wrong. */
+  async together(change: () => Promise<void>): Promise<void> {
+    this.changing = true;
+    try {
+      await change();
+    } finally {
+      this.changing = false;
+      await this.settingsChanged();
+    }
   }
 
   /** Tells the server whether suggestions are wanted. */
