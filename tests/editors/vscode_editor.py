@@ -29,9 +29,12 @@ SETTINGS: dict[str, Any] = {
     "chat.disableAIFeatures": True,
     "editor.cursorBlinking": "solid",
     "editor.hover.enabled": "off",
+    "editor.fontFamily": "DejaVu Sans Mono, monospace",
     "editor.minimap.enabled": False,
+    "editor.occurrencesHighlight": "off",
     "editor.parameterHints.enabled": False,
     "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
+    "editor.stickyScroll.enabled": False,
     "editor.suggestOnTriggerCharacters": False,
     "editor.wordBasedSuggestions": "off",
     "extensions.autoCheckUpdates": False,
@@ -48,6 +51,7 @@ SETTINGS: dict[str, Any] = {
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
+    "workbench.layoutControl.enabled": False,
 }
 
 ASK = "Alt+Backslash"

@@ -76,7 +76,9 @@ class Browser:
     def click(self, selector: str) -> None:
         self.do(self.page.click(selector))
 
-    def picture(self, path: Path, clip: dict[str, float] | None = None) -> None:
+    def picture(self, path: Path, above: int = 0) -> None:
+        """A PNG of the window without the pixels above."""
+        clip = {"x": 0, "y": above, "width": WIDTH, "height": HEIGHT - above}
         self.do(self.page.screenshot(path=path, clip=clip))
 
     def close(self) -> None:
