@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -37,6 +38,7 @@ class Terminal:
         self._pty = pty
         self.screen = TerminalScreen(width, height, self.type, reports_keys=reports_keys)
         self.ended = False  # the program has closed its terminal
+        self.watched: list[socket.socket] = []  # what comes there may fulfil a condition, too
 
     # Doing ------------------------------------------------------------------------------------------------------------
 
@@ -95,8 +97,8 @@ class Terminal:
         if self.ended:
             time.sleep(wait_s)
             return
-        readable, _, _ = select.select([self._pty], [], [], wait_s)
-        while readable:
+        readable, _, _ = select.select([self._pty, *self.watched], [], [], wait_s)
+        while self._pty in readable:
             try:
                 data = os.read(self._pty, 1 << 16)
             except OSError as error:
@@ -128,10 +130,16 @@ class Terminal:
                 process.kill()
         self.process.wait()
         os.close(self._pty)
-        deadline = time.monotonic() + WAIT_S
-        while not all(gone(process) for process in family):
-            assert time.monotonic() < deadline, f"still there: {family}"
-            time.sleep(_TICK_S)
+        for process in family:
+            await_end(process)
+
+
+def await_end(process: psutil.Process) -> None:
+    """Of a process that need not be a child of the tests."""
+    deadline = time.monotonic() + WAIT_S
+    while not gone(process):
+        assert time.monotonic() < deadline, f"still there: {process}"
+        time.sleep(_TICK_S)
 
 
 def gone(process: psutil.Process) -> bool:

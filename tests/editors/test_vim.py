@@ -266,3 +266,128 @@ def test_switched_off_and_on(editor: Vim, service: FfmService, file: Path) -> No
     editor.alt("\\")
     editor.shows("a + b")
     editor.until(lambda: editor.eval("midfill#Statusline()") == "midfill", "all is answered")
+
+
+def test_no_flicker_while_the_suggestion_is_typed(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "alpha + beta")
+    editor.edit(file, ADD, (2, 0))
+    editor.insert(" ")
+    editor.shows("alpha + beta")
+    seen = [editor.ghost]
+
+    def typed() -> bool:
+        seen.append(editor.ghost)
+        return editor.ghost == "beta"
+
+    editor.type("alpha + ")
+    editor.until(typed, "typed through")
+    assert all(ghost != "" and "alpha + beta".endswith(ghost) for ghost in seen), seen
+
+
+def test_nothing_is_shown_beside_the_popup_menu(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "aa + b")
+    editor.edit(file, "aabb = aacc = 1\n\n", (2, 0))
+    editor.insert("aa")
+    editor.until(lambda: editor.ghost != "", "the ghost text")
+    editor.type("\x0e")  # Ctrl-N
+    editor.until(lambda: editor.eval("pumvisible()") == 1, "the menu")
+    editor.shows("")
+    editor.type("\x19")  # Ctrl-Y
+    editor.until(lambda: editor.eval("pumvisible()") == 0 and editor.ghost != "", "the ghost text again")
+    assert editor.lines[1] in ("aabb", "aacc")
+
+
+def test_not_in_replace_mode_nor_for_one_command(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "a + b")
+    editor.edit(file, ADD, (2, 0))
+    editor.insert(" ")
+    editor.shows("a + b")
+    editor.type("\x1b[2~")  # the Insert key
+    editor.until(lambda: editor.mode == "R", "Replace mode")
+    editor.shows("")
+    editor.type("\x1b[2~")
+    editor.until(lambda: editor.mode == "i", "Insert mode")
+    editor.shows("a + b")
+    editor.type("\x0f")  # Ctrl-O
+    editor.until(lambda: editor.mode == "niI", "one command")
+    editor.shows("")
+    editor.type(":\x1b")
+    editor.until(lambda: editor.mode == "i", "Insert mode")
+    editor.shows("a + b")
+
+
+def test_further_lines_keep_to_the_window(editor: Vim, service: FfmService, file: Path) -> None:
+    """Vim shows nothing of a line that does not fit: what does not is left out."""
+    script(service, "[\n    1,\n    2,\n]")
+    rows = editor.eval("winheight(0)")
+    above = "\n" * (rows - 3)
+    editor.edit(file, f"{above}x =\nprint(x)\n", (1, 0))
+    editor.command("call cursor(line('$') - 1, 1)")
+    editor.insert(" ")
+    editor.shows("[\n    1,\n    2,")
+    assert editor.text(rows - 3) == "x = [ …"
+    assert editor.text(rows - 1) == "    2,"
+    editor.type("\t")
+    editor.until(lambda: editor.lines[-2:] == ["]", "print(x)"], "the text")
+
+
+def test_what_stands_below_stays_below(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "[\n    1,\n]", "(2,)")
+    editor.edit(file, "x =\nprint(x)\n", (1, 0))
+    editor.insert(" ")
+    editor.shows("[\n    1,\n]")
+    assert [editor.text(row) for row in range(5)] == ["x = [", "    1,", "]", "print(x)", "~"]
+    editor.type("(")
+    editor.until(lambda: editor.text(1) == "print(x)", "the line below is back")
+    editor.until(lambda: editor.text(0).startswith("x = ("), "typed on")
+
+
+def test_text_behind_the_cursor_goes_to_the_end_of_the_last_line(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "\n    a,\n    b,\n")
+    editor.edit(file, "foo()  # why\n", (1, 4))
+    editor.type("i")
+    editor.alt("\\")
+    editor.until(lambda: "    a," in editor.ghost, "the ghost text")
+    shown = [editor.text(row) for row in range(4)]
+    script(service, "")
+    editor.type("\t")
+    editor.until(lambda: len(editor.lines) > 1, "the text")
+    editor.shows("")
+    assert shown[: len(editor.lines)] == editor.lines
+
+
+def test_one_window_of_two(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "[\n    1,\n]")
+    editor.edit(file, "x =\nprint(x)\n", (1, 0))
+    editor.command("split")
+    editor.insert(" ")
+    editor.until(lambda: editor.ghost.endswith("[\n    1,\n]"), "the ghost text")
+    editor.type("\t")
+    editor.becomes("x = [", "    1,", "]", "print(x)")
+    editor.until(lambda: "\n".join(editor.terminal.lines()).count("\nprint(x)\n") == 2, "both windows")
+    editor.shows("")
+
+
+def test_abbreviations_and_macros(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "")
+    editor.edit(file, "x\n", (1, 0))
+    editor.command("inoreabbrev teh the")
+    editor.types("A teh\tx" + ESC)
+    assert editor.lines == ["x the\tx"]
+    script(service, "a + b")
+    before = editor.status()["counts"]
+    editor.types("qqA y")
+    assert editor.status()["counts"] == before, "nothing is asked while a macro is recorded"
+    editor.types("\t" + ESC + "q@q")
+    assert editor.lines == ["x the\tx y\t y\t"]
+
+
+def test_nothing_is_asked_with_paste(editor: Vim, service: FfmService, file: Path) -> None:
+    script(service, "a + b")
+    editor.edit(file, ADD, (2, 0))
+    before = editor.status()["counts"]
+    editor.command("set paste")
+    editor.types("A (" + ESC)
+    editor.command("set nopaste")
+    assert editor.lines[1] == "    return ("
+    assert editor.status()["counts"] == before

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
-from tests.editors.terminal import gone
+from tests.editors.terminal import await_end
 from tests.editors.vim_editor import ENTER, PLUGIN, Vim, missing, vim
 from tests.llama_child import needs_llama
 from tests.lsp_client import ROOT
@@ -62,7 +62,7 @@ def packaged(folder: Path, server_arguments: list[str]) -> Iterator[Vim]:
         yield editor
         (server,) = servers(editor)
         editor.close()
-        editor.terminal.until(lambda: gone(server), "the end of the server")
+        await_end(server)
 
 
 def test_keys_with_esc_for_alt(packaged: Vim, service: FfmService, tmp_path: Path) -> None:

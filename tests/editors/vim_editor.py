@@ -65,6 +65,7 @@ class Vim:
         self.terminal = terminal
         self._asked = asked
         self._asked.setblocking(False)
+        terminal.watched.append(asked)
         self._rest = ""
         self._answers: dict[int, Any] = {}
         self._number = 0
@@ -80,7 +81,8 @@ class Vim:
         """Characters that leave Vim in Insert or Normal mode; wait until all have been taken."""
         self._marks += 1
         self.type(keys + MARK)
-        self.until(lambda: self.eval("g:mark") == self._marks, "all keys")
+        self.until(lambda: self.eval("g:mark") >= self._marks, "all keys")
+        self._marks = self.eval("g:mark")  # a macro holds some more
 
     def alt(self, key: str) -> None:
         self.terminal.alt(key)
@@ -201,6 +203,7 @@ class Vim:
             with contextlib.suppress(OSError):
                 self._send(["ex", "qall!"])
                 self.terminal.wait()
+        self.terminal.watched.clear()
         self._asked.close()
 
 

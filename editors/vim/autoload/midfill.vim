@@ -1,4 +1,5 @@
 vim9script
+scriptencoding utf-8
 # The plugin's functions: what `:Midfill` does, and what a status line shows.
 
 import autoload 'midfill/config.vim'

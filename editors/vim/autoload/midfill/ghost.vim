@@ -1,4 +1,5 @@
 vim9script
+scriptencoding utf-8
 # Draws what is still to come of a suggestion. Must not know where suggestions come from.
 
 const GHOST = 'MidfillGhost' # highlight groups, and types of text properties
