@@ -71,7 +71,7 @@ def test_inline_completion(editor: Editor, editor_name: str, ffm: FfmService) ->
     client.shut_down()
 
 
-@pytest.mark.parametrize("name", ["emacs-28-eglot-1.9", "helix-25.07", "neovim-0.11.4", "minimal-utf8"])
+@pytest.mark.parametrize("name", ["emacs-28-eglot-1.9", "helix-25.07", "neovim-0.11.4-alone", "minimal-utf8"])
 def test_popup_menu_of_editors_without_inline_completion(editor: Editor, name: str, ffm: FfmService) -> None:
     script(ffm, "[\n    1,\n]")
     client = editor(name)

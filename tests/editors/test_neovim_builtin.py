@@ -56,6 +56,23 @@ def test_accept_by_word_then_as_a_whole(editor: Neovim, service: FfmService, tmp
     assert after["displayed"] > before["displayed"]
 
 
+def test_accept_what_was_typed_on(editor: Neovim, service: FfmService, tmp_path: Path) -> None:
+    """Before the next answer: what is shown belongs to the text as it was."""
+    script(service, "a + b")
+    editor.type("<Esc>")
+    editor.edit(tmp_path / "typed.py", ADD, (2, 0))
+    editor.insert(" ")
+    visible(editor, "return a + b")
+    editor.type("a<Tab>")
+    editor.becomes("def add(a, b):", "    return a + b")
+    editor.type("  # sum<Esc>")
+    editor.becomes("def add(a, b):", "    return a + b  # sum")
+    editor.until(lambda: editor.mode == "n", "Normal mode")
+    for line in ("    return a + b", "    return a", "    return"):
+        editor.type("u")
+        editor.becomes("def add(a, b):", line)
+
+
 def test_several_candidates_and_dismissal(editor: Neovim, service: FfmService, tmp_path: Path) -> None:
     script(service, "c + d", "c - d", "c * d")
     editor.edit(tmp_path / "two.py", "def sub(c, d):\n    return\n", (2, 0))

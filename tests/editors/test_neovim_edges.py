@@ -6,12 +6,15 @@ import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script, until
-from tests.editors.nvim_editor import WAIT_S, Neovim, missing, neovim
+from tests.editors.nvim_editor import WAIT_S, Neovim, lua_value, missing, neovim
+from tests.editors.tap import messages, tapped
+from tests.lsp_client import SERVE, client_params
 from tests.services.ffm import FfmService
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
@@ -23,8 +26,14 @@ WAITING = "return require('midfill')._display.waiting()"
 
 
 @pytest.fixture(scope="module")
-def shared(folder: Path, server_arguments: list[str]) -> Iterator[Neovim]:
-    with neovim(folder / "nvim", server=server_arguments, environ={KEY_ENV: KEY}) as editor:
+def tap(folder: Path) -> Path:
+    return folder / "messages.jsonl"
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path, server_arguments: list[str], tap: Path) -> Iterator[Neovim]:
+    options = {"cmd": tapped(tap, [*SERVE, *server_arguments])}
+    with neovim(folder / "nvim", options=options, environ={KEY_ENV: KEY}) as editor:
         editor.edit(folder / "first.py", "", (1, 0))
         yield editor
 
@@ -47,6 +56,43 @@ def editor(shared: Neovim, service: FfmService) -> Iterator[Neovim]:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "code.py"
+
+
+def initialize(tap: Path) -> dict[str, Any]:
+    """What a client says of itself first, without what is of this run."""
+    params: dict[str, Any] = messages(tap, "initialize")[0]["params"]
+    del params["workDoneToken"]
+    params["processId"] = None
+    version = params["clientInfo"]["version"].partition("+")[0]
+    params["clientInfo"]["version"] = version
+    for name in ("rootPath", "rootUri", "workspaceFolders"):
+        params[name] = None
+    if version != "0.11.4":
+        pytest.skip(f"SKIPPED: Neovim is {version}, not the one whose parameters are kept")
+    return params
+
+
+def recorded(name: str) -> dict[str, Any]:
+    return {**client_params(name), "rootPath": None, "rootUri": None, "workspaceFolders": None}
+
+
+def test_the_recorded_clients_are_these(editor: Neovim, folder: Path, tap: Path) -> None:
+    """tests/clients has what Neovim says of itself, for tests without one: with the plugin, and without any."""
+    assert initialize(tap) == recorded("neovim-0.11.4")
+    alone = folder / "alone.jsonl"
+    editor.lua(f"vim.lsp.start({{ name = 'alone', cmd = {lua_value(tapped(alone, [*SERVE]))} }}, {{ attach = false }})")
+    editor.until(lambda: messages(alone, "initialized") != [], "the server knows the client")
+    assert initialize(alone) == recorded("neovim-0.11.4-alone")
+    editor.lua("vim.lsp.stop_client(vim.lsp.get_clients({ name = 'alone' }))")
+
+
+def test_the_client_that_could_not_be_recorded() -> None:
+    """Of 0.12 the source was read: with the plugin or without it says what 0.11 with the plugin does, and that it
+    registers the watching of files, if inotifywait is there."""
+    expected = client_params("neovim-0.11.4")
+    expected["clientInfo"]["version"] = "0.12.0"
+    expected["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] = True
+    assert client_params("neovim-0.12") == expected
 
 
 def silent(editor: Neovim, service: FfmService) -> bool:

@@ -9,8 +9,8 @@ local server = require('midfill.server')
 local METHOD = 'textDocument/inlineCompletion'
 local NAMESPACE = 'nvim.lsp.inline_completion'
 
----@type table<string, table> items by their id: as they came, with their line ends
-local items = {}
+---@type table<string, midfill.Candidate> what was answered to the last request, by the items' ids
+local candidates = {}
 ---@type integer[] ids of clients whose requests are looked at
 local wrapped = {}
 local by_hand = false -- the next request is the user's
@@ -20,6 +20,12 @@ local waiting = 0 -- requests under way
 ---@return string?
 local function id_of(item)
   return item.command and item.command.arguments and item.command.arguments[1]
+end
+
+---@return integer[] row from 0, byte column
+local function cursor()
+  local at = api.nvim_win_get_cursor(0)
+  return { at[1] - 1, at[2] }
 end
 
 --- Look at what is asked and answered: the answer's lines are made those of a buffer, and shown ones are reported.
@@ -37,20 +43,21 @@ local function watch(client)
       by_hand = false
     end
     waiting = waiting + 1
+    local at, line = cursor(), api.nvim_get_current_line()
     return request(client, method, params, function(err, result, context)
       waiting = waiting - 1
-      items = {}
+      candidates = {}
       if not api.nvim_buf_is_valid(context.bufnr) then
         return
       end
       local plain = {}
       for index, item in ipairs(result and (result.items or result) or {}) do
-        items[id_of(item) or ''] = item
+        candidates[id_of(item) or ''] = edit.candidate(context.bufnr, item, client.offset_encoding, at, line)
         plain[index] = vim.tbl_extend('force', item, { insertText = edit.plain(context.bufnr, item.insertText) })
       end
       handler(err, not err and { items = plain } or nil, context)
       if plain[1] and api.nvim_get_mode().mode:sub(1, 1) == 'i' then
-        server.shown(items[id_of(plain[1]) or ''])
+        server.shown(result.items and result.items[1] or result[1])
       end
     end, bufnr)
   end
@@ -101,38 +108,42 @@ local function insert_foreign(bufnr, taken)
   api.nvim_paste(text, false, -1)
 end
 
+---@param bufnr integer
+---@param candidate midfill.Candidate
+---@param kind 'all'|'word'|'line'
+local function insert(bufnr, candidate, kind)
+  local view = edit.view(bufnr, candidate, cursor())
+  if not view then -- something else was typed
+    return
+  end
+  local size = edit.part(view.ghost, kind)
+  if edit.insert(bufnr, candidate, view, size) then
+    server.accepted(candidate.item)
+  else -- the rest comes back at once from the server's cache
+    server.accepted_part(candidate.item, edit.accepted_length(bufnr, candidate, view.typed + size))
+  end
+end
+
 ---@param kind 'all'|'word'|'line'
 function M.accept(kind)
   local bufnr = api.nvim_get_current_buf()
   vim.lsp.inline_completion.get({
     bufnr = bufnr,
-    on_accept = function(taken)
-      local item = items[taken.command and taken.command.arguments and taken.command.arguments[1] or '']
-      if not item then
+    on_accept = function(taken) -- a moment later
+      local candidate = candidates[id_of(taken) or '']
+      if candidate then
+        insert(bufnr, candidate, kind)
+      else
         insert_foreign(bufnr, taken)
-        return
       end
-      local client = server.ready(bufnr)
-      local at = api.nvim_win_get_cursor(0)
-      local cursor = { at[1] - 1, at[2] }
-      local candidate = client and edit.candidate(bufnr, item, client.offset_encoding, cursor)
-      local view = candidate and edit.view(bufnr, candidate, cursor)
-      if not (candidate and view) then
-        return
-      end
-      local size = edit.part(view.ghost, kind)
-      if edit.insert(bufnr, candidate, view, size) then
-        server.accepted(item)
-      else -- the rest comes back at once from the server's cache
-        server.accepted_part(item, edit.accepted_length(bufnr, candidate, view.typed + size))
-      end
+      api.nvim_feedkeys(vim.keycode('<C-g>u'), 'in', false) -- what is typed next is a step of its own for |undo|
     end,
   })
 end
 
 ---@param step integer
 function M.cycle(step)
-  if vim.tbl_count(items) > 1 then
+  if vim.tbl_count(candidates) > 1 then
     vim.lsp.inline_completion.select({ count = step })
   else
     M.trigger()

@@ -73,10 +73,11 @@ end
 ---@param item table lsp.InlineCompletionItem
 ---@param encoding string
 ---@param cursor integer[] row from 0, byte column
+---@param line? string the cursor's line when the item was asked for, if it may have changed since
 ---@return midfill.Candidate?
-function M.candidate(bufnr, item, encoding, cursor)
+function M.candidate(bufnr, item, encoding, cursor, line)
   local row, column = cursor[1], cursor[2]
-  local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1]
+  line = line or api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1]
   local text = type(item.insertText) == 'table' and item.insertText.value or item.insertText
   if not line or type(text) ~= 'string' then
     return nil
