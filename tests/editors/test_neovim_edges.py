@@ -67,6 +67,7 @@ def initialize(tap: Path) -> dict[str, Any]:
     params["clientInfo"]["version"] = version
     for name in ("rootPath", "rootUri", "workspaceFolders"):
         params[name] = None
+    params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] = False  # true but on Linux
     if version != "0.11.4":
         pytest.skip(f"SKIPPED: Neovim is {version}, not the one whose parameters are kept")
     return params
@@ -87,8 +88,8 @@ def test_the_recorded_clients_are_these(editor: Neovim, folder: Path, tap: Path)
 
 
 def test_the_client_that_could_not_be_recorded() -> None:
-    """Of 0.12 the source was read: with the plugin or without it says what 0.11 with the plugin does, and that it
-    registers the watching of files, if inotifywait is there."""
+    """Of 0.12 the source was read: with the plugin or without one it says what 0.11 says with it. Here on macOS, where
+    Neovim watches files."""
     expected = client_params("neovim-0.11.4")
     expected["clientInfo"]["version"] = "0.12.0"
     expected["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] = True
