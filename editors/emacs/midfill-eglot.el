@@ -15,6 +15,7 @@
 ;;; Code:
 
 (require 'eglot nil t) ; Emacs 28 has it as a package
+(require 'midfill-connection)
 (require 'midfill-server)
 
 (defvar eglot-server-programs)
@@ -48,7 +49,7 @@ COMMAND is a list of strings, by default that of midfill's own connection."
 
 (defun midfill-eglot--midfill-p ()
   "Whether the server of eglot for the current buffer is midfill."
-  (midfill-server-offers-p
+  (midfill-connection-offers-p
    (list :inlineCompletionProvider t
          :executeCommandProvider (list :commands (midfill-eglot--capable :executeCommandProvider :commands)))))
 
@@ -58,9 +59,9 @@ Give t if it is to be, or nil."
   (cond ((eglot-managed-p) (and (midfill-eglot--midfill-p) (eglot-current-server)))
         (midfill-eglot--modes (and (apply #'derived-mode-p midfill-eglot--modes) t))))
 
-(add-hook 'midfill-server-other-functions #'midfill-eglot-connection)
+(add-hook 'midfill-connection-other-functions #'midfill-eglot-connection)
 
-(cl-defmethod midfill-server-sync ((_ eglot-lsp-server))
+(cl-defmethod midfill-connection-sync ((_ eglot-lsp-server))
   "Send the changes of the current buffer, for which eglot would wait."
   (eglot--signal-textDocument/didChange)
   (list (plist-get (eglot--TextDocumentIdentifier) :uri)

@@ -14,6 +14,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'midfill-connection)
 (require 'midfill-server)
 
 (defvar lsp--cur-workspace)
@@ -59,7 +60,7 @@
 (defun midfill-lsp--midfill-p (workspace)
   "Whether the server of WORKSPACE is midfill."
   (and (cadr (midfill-lsp--offer workspace :inlineCompletionProvider))
-       (midfill-server-offers-p
+       (midfill-connection-offers-p
         (list :inlineCompletionProvider t
               :executeCommandProvider (car (midfill-lsp--offer workspace :executeCommandProvider))))))
 
@@ -72,7 +73,7 @@ Give t if there is to be one, or nil."
           (make-midfill-lsp-connection :workspace workspace)
         (and midfill-lsp--modes (apply #'derived-mode-p midfill-lsp--modes) t)))))
 
-(add-hook 'midfill-server-other-functions #'midfill-lsp-connection)
+(add-hook 'midfill-connection-other-functions #'midfill-lsp-connection)
 
 (defun midfill-lsp--no-menu (workspace)
   "Have WORKSPACE not be asked for its menu, which lsp-mode waits for.
@@ -106,25 +107,27 @@ COMMAND is a list of strings, by default that of midfill's own connection."
   "METHOD as lsp-mode has it."
   (substring (symbol-name method) 1))
 
-(cl-defmethod midfill-server-request ((connection midfill-lsp-connection) method params success &optional failure)
+(cl-defmethod midfill-connection-request ((connection midfill-lsp-connection) method params success &optional failure)
   "Ask CONNECTION for METHOD with PARAMS; then call SUCCESS or FAILURE."
   (let ((lsp--cur-workspace (midfill-lsp-connection-workspace connection))
         (token (make-symbol "midfill")))
-    (lsp-request-async (midfill-lsp--method method) params
-                       (lambda (result) (funcall success (midfill-lsp--plist result)))
-                       :error-handler (lambda (failed) (when failure (funcall failure (midfill-lsp--plist failed))))
-                       :mode 'detached
-                       :cancel-token token)
+    (with-demoted-errors "midfill: %S" ; its process may have ended
+      (lsp-request-async (midfill-lsp--method method) params
+                         (lambda (result) (funcall success (midfill-lsp--plist result)))
+                         :error-handler (lambda (failed) (when failure (funcall failure (midfill-lsp--plist failed))))
+                         :mode 'detached
+                         :cancel-token token))
     (lambda ()
       (let ((lsp--cur-workspace (midfill-lsp-connection-workspace connection)))
         (lsp-cancel-request-by-token token)))))
 
-(cl-defmethod midfill-server-notify ((connection midfill-lsp-connection) method params)
+(cl-defmethod midfill-connection-notify ((connection midfill-lsp-connection) method params)
   "Tell CONNECTION METHOD with PARAMS."
   (let ((lsp--cur-workspace (midfill-lsp-connection-workspace connection)))
-    (lsp-notify (midfill-lsp--method method) params)))
+    (with-demoted-errors "midfill: %S"
+      (lsp-notify (midfill-lsp--method method) params))))
 
-(cl-defmethod midfill-server-sync ((connection midfill-lsp-connection))
+(cl-defmethod midfill-connection-sync ((connection midfill-lsp-connection))
   "The current buffer's URI and the unit of columns of CONNECTION.
 Changes are sent as they are made."
   (let ((lsp--cur-workspace (midfill-lsp-connection-workspace connection)))

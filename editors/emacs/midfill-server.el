@@ -4,14 +4,14 @@
 
 ;;; Commentary:
 
-;; The server's process, and how a server is asked and told things, be it this
-;; one, eglot's or lsp-mode's.  Must not know what is on the screen.
+;; The server's process, which buffers it knows, and what it says.  Must not
+;; know what is on the screen.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'jsonrpc)
-(require 'midfill-edit)
+(require 'midfill-connection)
 (require 'midfill-sync)
 
 (defgroup midfill nil
@@ -63,65 +63,18 @@ A server that runs is told with \\[midfill-restart]."
 (defvar midfill-server-buffers-function #'ignore
   "Gives the buffers that want suggestions.")
 
-(defvar midfill-server-other-functions nil
-  "Each gives another connection that offers suggestions in the current buffer.
-Or t if one is to come, or nil.")
-
-;;; Any connection
-
-(cl-defgeneric midfill-server-request (connection method params success &optional failure)
-  "Ask CONNECTION for METHOD with PARAMS; then call SUCCESS or FAILURE.
-Return a function that cancels it.")
-
-(cl-defgeneric midfill-server-notify (connection method params)
-  "Tell CONNECTION METHOD with PARAMS.")
-
-(cl-defgeneric midfill-server-sync (connection)
-  "Have CONNECTION know the current text of the current buffer.
-Return the buffer's URI and the unit of its columns.")
-
 (cl-defgeneric midfill-server-restart (_connection)
   "Start the server of a connection anew; nil is that of our own."
   (midfill-server-stop t))
 
-(defun midfill-server--later (function)
-  "FUNCTION, called outside of the process filter.
-There another message may arrive in the middle."
-  (lambda (argument)
-    (run-at-time 0 nil function argument)))
-
-(cl-defmethod midfill-server-request ((connection jsonrpc-connection) method params success &optional failure)
-  "Ask CONNECTION for METHOD with PARAMS; then call SUCCESS or FAILURE."
-  (let ((answer (jsonrpc-async-request connection method params :timeout nil
-                                       :success-fn (midfill-server--later success)
-                                       :error-fn (midfill-server--later (or failure #'ignore)))))
-    ;; The number is returned since 1.0.26 of jsonrpc; it is the last one that was given before.
-    (let ((id (if (consp answer) (car answer) (jsonrpc--next-request-id connection))))
-      (lambda ()
-        (midfill-server-notify connection :$/cancelRequest `(:id ,id))))))
-
-(cl-defmethod midfill-server-notify ((connection jsonrpc-connection) method params)
-  "Tell CONNECTION METHOD with PARAMS."
-  (midfill-sync-tell connection method params))
-
-(cl-defmethod midfill-server-sync ((_ midfill-server))
+(cl-defmethod midfill-connection-sync ((_ midfill-server))
   "Send the changes of the current buffer."
   (midfill-sync-send)
   (list (midfill-document-uri midfill-sync-document) "utf-32"))
 
-(defun midfill-server-offers-p (capabilities)
-  "Whether CAPABILITIES, a plist, are those of midfill."
-  ;; Some other server may offer suggestions, which is not to be asked as if it were midfill.
-  (and (plist-member capabilities :inlineCompletionProvider)
-       (seq-contains-p (plist-get (plist-get capabilities :executeCommandProvider) :commands) "midfill.accept")))
-
-(defun midfill-server--other ()
-  "Another connection for the current buffer, t if one is to come, or nil."
-  (run-hook-with-args-until-success 'midfill-server-other-functions))
-
 (defun midfill-server-connection ()
   "The connection that can be asked for suggestions in the current buffer, or nil."
-  (pcase (midfill-server--other)
+  (pcase (midfill-connection-other)
     ('nil (and midfill-sync-document midfill-server-own))
     ('t nil)
     (other other)))
@@ -211,7 +164,7 @@ There another message may arrive in the middle."
 (defun midfill-server--initialize (connection)
   "Shake hands with the server of CONNECTION."
   (let ((folders (mapcar #'midfill-server--folder (slot-value connection 'folders))))
-    (midfill-server-request
+    (midfill-connection-request
      connection :initialize
      `(:processId ,(emacs-pid)
        :clientInfo (:name "midfill.el" :version ,emacs-version)
@@ -225,7 +178,7 @@ There another message may arrive in the middle."
                       :workspace (:workspaceFolders t)))
      (lambda (result)
        (setf (slot-value connection 'capabilities) (plist-get result :capabilities))
-       (midfill-server-notify connection :initialized (make-hash-table))
+       (midfill-connection-notify connection :initialized (make-hash-table))
        (when (eq connection midfill-server-own)
          (midfill-server-attach-all)))
      (lambda (failed)
@@ -252,18 +205,12 @@ There another message may arrive in the middle."
   "Whether the current buffer is that of a file on this machine."
   (and buffer-file-name (not (file-remote-p buffer-file-name)) (not (buffer-base-buffer))))
 
-(defun midfill-server--join ()
-  "Load what is for eglot or lsp-mode where these are loaded."
-  (pcase-dolist (`(,theirs . ,ours) '((eglot . midfill-eglot) (lsp-mode . midfill-lsp)))
-    (when (featurep theirs)
-      (require ours))))
-
 (defun midfill-server-attach ()
   "Let our own server know the current buffer, and start it if it does not run.
 If another connection has the buffer, leave it to that."
-  (midfill-server--join)
+  (midfill-connection-join)
   (cond ((not (midfill-server-wanted-p)))
-        ((midfill-server--other)
+        ((midfill-connection-other)
          (when midfill-sync-document ; it came after our own
            (midfill-sync-close)
            (unless (midfill-server--documents)
@@ -290,7 +237,7 @@ If another connection has the buffer, leave it to that."
   (let ((root (midfill-server--root)))
     (unless (or (not root) (member root (slot-value midfill-server-own 'folders)))
       (push root (slot-value midfill-server-own 'folders))
-      (midfill-server-notify
+      (midfill-connection-notify
        midfill-server-own :workspace/didChangeWorkspaceFolders
        `(:event (:added [,(midfill-server--folder root)] :removed []))))))
 
@@ -313,8 +260,8 @@ If another connection has the buffer, leave it to that."
     (midfill-server--forget)
     (when (jsonrpc-running-p connection)
       (run-at-time midfill-server--end-s nil #'delete-process (car (slot-value connection 'processes)))
-      (midfill-server-request connection :shutdown nil
-                              (lambda (_) (midfill-server-notify connection :exit nil))))))
+      (midfill-connection-request connection :shutdown nil
+                              (lambda (_) (midfill-connection-notify connection :exit nil))))))
 
 (defun midfill-server--tidy (connection)
   "Take away what the ended CONNECTION leaves."
@@ -392,35 +339,10 @@ Nothing else is declared."
   (unless (eq method 'window/workDoneProgress/create)
     (jsonrpc-error :code -32601 :message "no such method")))
 
-;;; What it is told about suggestions
-
-(defun midfill-server-execute (connection command arguments &optional success failure)
-  "Have CONNECTION execute COMMAND with the list ARGUMENTS.
-Then SUCCESS or FAILURE is called."
-  (when connection
-    (midfill-server-request connection :workspace/executeCommand
-                            `(:command ,command :arguments ,(vconcat arguments))
-                            (or success #'ignore) failure)))
-
 (defun midfill-server-shown (connection item)
   "Tell CONNECTION that ITEM is shown."
   (setq midfill-server--restarts 0 midfill-server-problem nil)
-  (midfill-server-notify connection :textDocument/didShowCompletion `(:item ,item)))
-
-(defun midfill-server-accepted (connection item)
-  "Tell CONNECTION that ITEM is accepted."
-  (when-let ((command (plist-get item :command)))
-    (midfill-server-execute connection (plist-get command :command) (plist-get command :arguments))))
-
-(defun midfill-server-accepted-part (connection item length)
-  "Tell CONNECTION that LENGTH units of UTF-16 of ITEM are accepted."
-  (midfill-server-notify connection :textDocument/didPartiallyAcceptCompletion
-                         `(:item ,item :acceptedLength ,length)))
-
-(defun midfill-server-rejected (connection item)
-  "Tell CONNECTION that ITEM is not what the user wants."
-  (when-let ((arguments (plist-get (plist-get item :command) :arguments)))
-    (midfill-server-execute connection "midfill.reject" (list (elt arguments 0)))))
+  (midfill-connection-notify connection :textDocument/didShowCompletion `(:item ,item)))
 
 (provide 'midfill-server)
 ;;; midfill-server.el ends here

@@ -88,13 +88,18 @@
     (midfill-sync-tell (midfill-document-connection document) method
                        `(:textDocument (:uri ,(midfill-document-uri document)) ,@params))))
 
-(defun midfill-sync-tell (connection method params)
-  "Notify CONNECTION of METHOD with PARAMS, unless its server is ending."
+(defun midfill-sync-if-running (connection send)
+  "Call SEND, which sends to CONNECTION, unless its server is ending.
+Emacs knows that only when it tries, or has found the time to look."
   (when (jsonrpc-running-p connection)
     (condition-case failed
-        (jsonrpc-notify connection method params)
+        (funcall send)
       (error (when (jsonrpc-running-p connection)
                (signal (car failed) (cdr failed)))))))
+
+(defun midfill-sync-tell (connection method params)
+  "Notify CONNECTION of METHOD with PARAMS."
+  (midfill-sync-if-running connection (lambda () (jsonrpc-notify connection method params))))
 
 (defun midfill-sync-open (connection)
   "Let the server of CONNECTION know the current buffer."

@@ -172,7 +172,7 @@ class Emacs:
     def status(self) -> dict[str, Any]:
         """What the server counts."""
         self.eval(
-            "(setq test-status nil) (midfill-server-execute (midfill-server-connection) "
+            "(setq test-status nil) (midfill-connection-execute (midfill-server-connection) "
             '"midfill.status" nil (lambda (result) (setq test-status result))) t'
         )
         self.until(lambda: self.eval("(and test-status t)"), "the server's status")

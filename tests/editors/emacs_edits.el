@@ -75,7 +75,7 @@
     (set-buffer-modified-p t)
     (let ((coding-system-for-write 'utf-8-emacs-unix)) (save-buffer)))
   (let (done)
-    (midfill-server-execute midfill-server-own "midfill.status" nil (lambda (_) (setq done t)))
+    (midfill-connection-execute midfill-server-own "midfill.status" nil (lambda (_) (setq done t)))
     (edits-wait (lambda () done))))
 
 ;;; emacs_edits.el ends here

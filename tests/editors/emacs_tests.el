@@ -172,12 +172,35 @@
       (activate-mark)
       (should (midfill--inhibited-p)))))
 
+(ert-deftest midfill-test-status ()
+  "What the mode line says, and why."
+  (let (midfill-server-own midfill-server-problem midfill-server-busy midfill--off)
+    (cl-flet ((says (text why)
+                (should (equal (substring-no-properties (midfill-mode-line)) text))
+                (should (equal (get-text-property 1 'help-echo (midfill-mode-line)) why)))
+              (progress (kind) (midfill-server--notified nil '$/progress
+                                                         `(:value (:kind ,kind :title "midfill: loading x")))))
+      (says " midfill-" "midfill: stopped")
+      (midfill-server--notified nil 'window/showMessage '(:type 3 :message "midfill: well"))
+      (says " midfill-" "midfill: stopped")
+      (midfill-server--notified nil 'window/showMessage '(:type 2 :message "midfill: no key"))
+      (says " midfill!" "midfill: error, midfill: no key")
+      (let ((midfill-connection-other-functions (list (lambda () 'some))))
+        (progress "begin")
+        (says " midfill…" "midfill: thinking, loading x")
+        (progress "end")
+        (says " midfill!" "midfill: error, midfill: no key")
+        (setq midfill-server-problem nil)
+        (says " midfill" "midfill: ready")
+        (setq midfill--off t)
+        (says " midfill-off" "midfill: off")))))
+
 (ert-deftest midfill-test-uris ()
   "Names of files as URIs."
   (should (equal (midfill-sync-uri "/a b/ö#.py") "file:///a%20b/%C3%B6%23.py"))
-  (should (equal (midfill-server-offers-p '(:inlineCompletionProvider nil)) nil))
-  (should (midfill-server-offers-p
+  (should (equal (midfill-connection-offers-p '(:inlineCompletionProvider nil)) nil))
+  (should (midfill-connection-offers-p
            '(:inlineCompletionProvider nil :executeCommandProvider (:commands ["midfill.accept"]))))
-  (should-not (midfill-server-offers-p '(:executeCommandProvider (:commands ["midfill.accept"])))))
+  (should-not (midfill-connection-offers-p '(:executeCommandProvider (:commands ["midfill.accept"])))))
 
 ;;; emacs_tests.el ends here

@@ -33,7 +33,7 @@ def editor(shared: Emacs, service: FfmService) -> Emacs:
     shared.shows("")
     shared.eval(
         "(delete-other-windows) (electric-pair-mode -1)"
-        '(midfill-server-execute (midfill-server-connection) "midfill.clearCache" nil) t'
+        '(midfill-connection-execute (midfill-server-connection) "midfill.clearCache" nil) t'
     )
     return shared
 
