@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import select
-import socket
 import subprocess
 import sys
 import time
@@ -38,7 +37,7 @@ class Terminal:
         self._pty = pty
         self.screen = TerminalScreen(width, height, self.type, reports_keys=reports_keys)
         self.ended = False  # the program has closed its terminal
-        self.watched: list[socket.socket] = []  # what comes there may fulfil a condition, too
+        self.watched: list[int] = []  # files: what comes there may fulfil a condition, too
 
     # Doing ------------------------------------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class Vim:
         self.terminal = terminal
         self._asked = asked
         self._asked.setblocking(False)
-        terminal.watched.append(asked)
+        terminal.watched.append(asked.fileno())
         self._rest = ""
         self._answers: dict[int, Any] = {}
         self._number = 0
