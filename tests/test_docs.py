@@ -58,7 +58,7 @@ def test_each_command_is_known_here() -> None:
 
 
 SHORT_COMMANDS = {
-    "midfill doctor": "embedded",
+    "midfill doctor": "smollm2-135m",
     "midfill complete examples/inventory.py:24:26 --explain": ".price * item.quantity",
 }
 

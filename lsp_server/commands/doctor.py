@@ -132,7 +132,7 @@ def _describe(name: str, settings: BackendSettings) -> dict[str, Any]:
         "name": name,
         "kind": settings.kind,
         "host": host,
-        "model": "embedded" if embedded else settings.model,
+        "model": EMBEDDED.name if embedded else settings.model,
         "model_path": settings.model_path,
     }
 

@@ -121,7 +121,7 @@ def test_the_embedded_model_works(tmp_path: Path) -> None:
     done = midfill("doctor", "--json", cwd=tmp_path, env={"MIDFILL_BACKENDS__LOCAL__TIMEOUT_S": "100"})
     report = json.loads(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (report["backend"]["kind"], report["backend"]["model"]) == ("llama-cpp", "embedded")
+    assert (report["backend"]["kind"], report["backend"]["model"]) == ("llama-cpp", "smollm2-135m")
     build = next(check for check in report["checks"] if check["name"] == "llama.cpp")
     assert build["ok"]
     assert build["detail"].startswith("llama-cpp-python ")

@@ -153,7 +153,7 @@ def test_half_a_backend_is_not_replaced_by_another_one(project: Path, settings: 
         done = run(project, settings, *command)
         assert (done.returncode, "backend" in done.stderr + done.stdout) == (2, True), command
         assert "No model is set up" not in done.stdout + done.stderr
-        assert "embedded" not in done.stdout
+        assert "smollm2" not in done.stdout
 
 
 def test_help_says_the_exit_codes(tmp_path: Path) -> None:
