@@ -39,6 +39,7 @@ The server waits for a pause by itself, so this can be 0."
   "Tick of the text that was last asked about: moving around asks for nothing.")
 (defvar midfill--off nil "Whether the user has switched suggestions off.")
 (defvar midfill--buffer nil "Where something is shown, or asked for.")
+(defvar midfill--visited nil "The buffer that the user looks at.")
 (defvar midfill--focused nil "The buffer that the server knows to be looked at.")
 (defvar midfill--place nil "Where point was after the last command.")
 (defvar midfill--timer nil "Runs before a request.")
@@ -215,11 +216,17 @@ ENCODING and STEP as in `midfill--present'."
     (midfill--leave)
     (setq midfill--asked-tick 0)))
 
+(defun midfill--look-anew ()
+  "Forget which buffer is looked at."
+  (setq midfill--visited nil midfill--focused nil))
+
 (defun midfill--focus ()
   "Let the server know which buffer is looked at."
-  (setq midfill--focused (current-buffer))
-  (midfill-server-attach)
+  (unless (eq midfill--visited (current-buffer))
+    (setq midfill--visited (current-buffer))
+    (midfill-server-attach))
   (when-let ((connection (midfill-server-connection)))
+    (setq midfill--focused (current-buffer))
     (midfill-connection-notify connection :textDocument/didFocus
                            `(:textDocument (:uri ,(car (midfill-connection-sync connection)))))))
 

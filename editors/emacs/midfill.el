@@ -93,7 +93,7 @@ It does nothing where no suggestion is shown."
   "Start the server anew, with the settings as they are now."
   (interactive)
   (midfill--leave)
-  (setq midfill--focused nil)
+  (midfill--look-anew)
   (midfill-server-restart (midfill-server-connection)))
 
 (defun midfill-stop ()
@@ -205,7 +205,8 @@ The first is ready, thinking, off, error or stopped."
     (add-hook 'post-command-hook #'midfill--post-command)
     (add-hook 'completion-in-region-mode-hook #'midfill--make-way)
     (add-hook 'company-completion-started-hook #'midfill--make-way)
-    (setq midfill--asked-tick (buffer-chars-modified-tick) midfill--focused nil)))
+    (midfill--look-anew)
+    (setq midfill--asked-tick (buffer-chars-modified-tick))))
 
 (defun midfill--off-here ()
   "Leave this buffer alone."
@@ -216,7 +217,7 @@ The first is ready, thinking, off, error or stopped."
 (defun midfill--renamed ()
   "Tell the server the new name of this buffer."
   (midfill--off-here)
-  (setq midfill--focused nil))
+  (midfill--look-anew))
 
 (defun midfill--turn-on ()
   "Turn `midfill-mode' on if this buffer is one of a file."

@@ -162,8 +162,13 @@ def test_beside_the_server_that_eglot_manages(editor: Emacs, service: FfmService
     editor.type("\rotherw\x1b\t")  # C-M-i
     editor.until(lambda: "otherword_" in editor.text(), "what the other server knows")
     assert connection(editor) == "midfill-server"
-    found = initialize(wire)
-    recorded_as("emacs-28-midfill", found)
+    asked = {message["id"] for message in tap.messages(wire, "textDocument/inlineCompletion")}
+    cancelled = {message["params"]["id"] for message in tap.messages(wire, "$/cancelRequest")}
+    assert cancelled
+    assert cancelled <= asked
+    (focus, *_) = [message["params"] for message in tap.messages(wire, "textDocument/didFocus")][::-1]
+    assert focus == {"textDocument": {"uri": file.as_uri()}}
+    recorded_as("emacs-28-midfill", initialize(wire))
 
 
 @needs_eglot

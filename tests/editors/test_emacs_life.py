@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
 from tests.editors.emacs_editor import HEIGHT, PACKAGE, Emacs, emacs, lisp, missing
+from tests.editors.terminal import gone
 from tests.llama_child import needs_llama
 from tests.lsp_client import ROOT
 from tests.services.ffm import FfmService
@@ -87,10 +88,14 @@ def test_a_killed_server_is_started_again(packaged: Emacs, service: FfmService, 
     packaged.type("\x1bxmidfill-restart\r")
     packaged.until(packaged.attached, "it knows the file")
     packaged.until(lambda: "midfill!" not in packaged.mode_line, "the mode line")
+    (old,) = servers(packaged)
+    packaged.type("\x1bxmidfill-restart\r")
+    packaged.until(lambda: [each.pid for each in servers(packaged)] not in ([], [old.pid]) and gone(old), "a new one")
+    packaged.until(packaged.attached, "it knows the file")
     log = packaged.eval('(with-current-buffer "*midfill log*" (buffer-string))')
     assert "backend work is ready" in log
-    assert packaged.eval("""(seq-count (lambda (buffer) (string-match-p "midfill.*stderr" (buffer-name buffer)))
-                                       (buffer-list))""") == 1, "nothing is left of those that have ended"  # fmt: skip
+    left = '(seq-count (lambda (each) (string-match-p "midfill.*stderr" (buffer-name each))) (buffer-list))'
+    packaged.until(lambda: packaged.eval(left) == 1, "nothing is left of those that have ended")
 
 
 def kill_server(editor: Emacs) -> None:
