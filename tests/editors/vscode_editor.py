@@ -41,6 +41,7 @@ SETTINGS: dict[str, Any] = {
     "extensions.autoUpdate": False,
     "extensions.ignoreRecommendations": True,
     "files.autoSave": "off",
+    "remote.autoForwardPorts": False,
     "git.enabled": False,
     "security.workspace.trust.enabled": False,
     "telemetry.telemetryLevel": "off",
