@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
 from tests.editors.terminal import await_end
-from tests.editors.vim_editor import ENTER, PLUGIN, Vim, missing, vim
+from tests.editors.vim_editor import ENTER, PLUGIN, Vim, missing, vim, vim_path
 from tests.llama_child import needs_llama
 from tests.lsp_client import ROOT
 from tests.services.ffm import FfmService
@@ -224,6 +225,24 @@ def test_an_old_vim_says_what_is_missing(folder: Path) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace("9.0.0185", "9.9.9999"), encoding="utf-8")
     with vim(folder / "older", init=f"set runtimepath^={plugin}") as editor:
         editor.until(lambda: "midfill needs Vim 9.9.9999 or newer" in editor.messages(), "the message")
+
+
+def test_every_function_compiles(tmp_path: Path) -> None:
+    """Vim compiles one when it is first called; what is wrong in it would be told to the user then."""
+    plugin = tmp_path / "plugin"
+    shutil.copytree(PLUGIN, plugin)
+    files = sorted((plugin / "autoload").rglob("*.vim"))
+    assert len(files) > 5
+    for file in files:
+        file.write_text(file.read_text(encoding="utf-8") + "defcompile\n", encoding="utf-8")
+    commands = [f"set runtimepath^={plugin}", "runtime plugin/midfill.vim", *(f"source {file}" for file in files)]
+    script_file = tmp_path / "compile.vim"
+    script_file.write_text("\n".join([*commands, "qall!"]), encoding="utf-8")
+    path = vim_path()
+    assert path is not None
+    argv = [path, "-N", "-u", "NONE", "-i", "NONE", "-V1", "-es", "-S", str(script_file)]
+    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+    assert (done.stderr.strip(), done.returncode) == ("", 0)
 
 
 @pytest.mark.model

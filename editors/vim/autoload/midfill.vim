@@ -6,6 +6,7 @@ import autoload 'midfill/config.vim'
 import autoload 'midfill/documents.vim'
 import autoload 'midfill/ghost.vim'
 import autoload 'midfill/keys.vim'
+import autoload 'midfill/places.vim'
 import autoload 'midfill/server.vim'
 import autoload 'midfill/suggest.vim'
 
@@ -122,11 +123,11 @@ def ShowAnswer(title: string, arguments: list<any>, above: list<string>)
 enddef
 
 def ShowStatus()
-  var [command, tried] = server.Command()
+  var [command, tried] = places.Command()
   var [status, detail] = Status()
   var above = [
     $'midfill: {status}' .. (detail ==# '' ? '' : $', {detail}'),
-    'server: ' .. (command->empty() ? $'not found as {tried->join(', ')}; run: {server.InstallCommand()}' : join(command)),
+    'server: ' .. (command->empty() ? $'not found as {tried->join(', ')}; run: {places.InstallCommand()}' : join(command)),
   ]
   var problem = keys.AltProblem()
   ShowAnswer('status', [], above + (problem ==# '' ? [] : [$'keys: {problem}']))

@@ -1,6 +1,7 @@
 vim9script
 # What the server knows of the buffers. Its text has one "\n" behind each line, whatever the file has.
 
+import autoload 'midfill/places.vim'
 import autoload 'midfill/server.vim'
 
 const MOST_CHANGES = 100 # in one message; of more the whole text is shorter
@@ -35,7 +36,7 @@ enddef
 
 def UriOf(bufnr: number): string
   var name = bufname(bufnr)
-  return server.Uri(name =~# '^\a\a\+://' ? name : fnamemodify(name, ':p'))
+  return places.Uri(name =~# '^\a\a\+://' ? name : fnamemodify(name, ':p'))
 enddef
 
 # Empty if the server does not know the buffer.

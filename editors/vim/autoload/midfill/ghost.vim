@@ -71,10 +71,15 @@ def Put(lnum: number, column: number, text: string)
   endif
 enddef
 
+# How many cells of text a row of the window has.
+def Columns(): number
+  var info = getwininfo(win_getid())[0]
+  return max([info.width - info.textoff, 1])
+enddef
+
 # Over what stands on the screen, `cells` behind where the line begins.
 def Cover(place: dict<number>, cells: number, text: string)
-  var info = getwininfo(win_getid())[0]
-  if text ==# '' || place.col == 0 || cells + strdisplaywidth(text) > info.width - info.textoff
+  if text ==# ''
     return
   endif
   popups->add(popup_create(text, {
@@ -92,8 +97,7 @@ enddef
 # How many lines fit below one whose text takes this many cells.
 def Room(place: dict<number>, cells: number): number
   var info = getwininfo(win_getid())[0]
-  var columns = max([info.width - info.textoff, 1])
-  var rows = &wrap ? (max([cells, 1]) - 1) / columns + 1 : 1
+  var rows = &wrap ? (max([cells, 1]) - 1) / Columns() + 1 : 1
   var above = place.row == 0 ? winline() - 1 : place.row - info.winrow
   return info.height - above - rows
 enddef
@@ -109,6 +113,9 @@ export def Draw(view: dict<any>, lnum: number, count: string)
   var stop = strdisplaywidth(strpart(line, 0, view.stop))
   var first = Expanded(lines[0], from)
   var after = strpart(line, view.stop)
+  var width = strdisplaywidth(line) - stop
+  var end = from + max([strdisplaywidth(first), stop - from])
+  var coverable = place.col > 0 && end + width <= Columns() # all on one row of the screen
   var covers: list<list<any>> = []
   if view.cut ==# '' && view.holds # around the characters that stay
     var at = 0
@@ -120,15 +127,15 @@ export def Draw(view: dict<any>, lnum: number, count: string)
       column = view.cursor + rest
     endfor
     Put(lnum, column, Expanded(strpart(lines[0], at), strdisplaywidth(strpart(line, 0, column))))
+  elseif !coverable
+    Put(lnum, view.stop, first)
   else # over what it takes the place of
     var [over, behind] = SplitAt(first, stop - from)
     covers->add([from, over])
     Put(lnum, view.stop, behind)
   endif
-  var width = strdisplaywidth(line) - stop
-  var end = from + max([strdisplaywidth(first), stop - from])
   var below: list<string> = lines[1 :]->mapnew((_, each) => Expanded(each, 0))
-  if !below->empty() && after !=# '' # it will stand behind the last line
+  if !below->empty() && after !=# '' && coverable # it will stand behind the last line
     covers->add([end, repeat(' ', width)])
     below[-1] ..= Expanded(after, strdisplaywidth(below[-1]))
   endif

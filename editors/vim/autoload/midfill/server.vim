@@ -2,13 +2,11 @@ vim9script
 # The server's process and what it is told. Must not know documents, nor what is on the screen.
 
 import autoload 'midfill/config.vim'
+import autoload 'midfill/places.vim'
 
 const MOST_RESTARTS = 3 # in a row, without a suggestion in between
 const MOST_LOGGED = 500 # lines of the server's log that are kept
 const KILL_MS = 2000 # after which a server that was told to end is killed
-const ROOT_MARKERS = ['.midfill.toml', '.git', '.hg', 'pyproject.toml', 'package.json', 'Cargo.toml', 'go.mod']
-# The folder of the plugin's repository, if it lies in one.
-const ABOVE = resolve(expand('<sfile>:p'))->fnamemodify(':h:h:h:h:h')
 const INVOKED = 1 # triggers of LSP 3.18; the draft before it counted from 0
 const AUTOMATIC = 2
 const CAPABILITIES = {
@@ -59,29 +57,6 @@ export def Log(): list<string>
   return lines->copy()
 enddef
 
-# The command, and where it was looked for; empty if it was not found.
-export def Command(): list<list<string>>
-  if !config.cmd->empty()
-    return [config.cmd, [config.cmd[0]]]
-  endif
-  var name = has('win32') ? 'midfill.exe' : 'midfill'
-  var tried = ['midfill', $'{ABOVE}/.venv/{has('win32') ? 'Scripts' : 'bin'}/{name}', expand($'~/.local/bin/{name}')]
-  for path in tried
-    var found = exepath(path)
-    if found !=# ''
-      return [[found], tried]
-    endif
-  endfor
-  return [[], tried]
-enddef
-
-# The command that installs the server.
-export def InstallCommand(): string
-  var tool = executable('uv') ? 'uv tool install' : 'pipx install'
-  var source = filereadable($'{ABOVE}/pyproject.toml') ? ABOVE : 'midfill'
-  return $'{tool} "{source}[local]"'
-enddef
-
 # The state has changed: a status line that shows it is drawn anew.
 export def Changed()
   if stridx(&statusline, 'midfill') >= 0
@@ -101,64 +76,31 @@ export def Tell(message: string, group: string)
   echohl None
 enddef
 
-# Of an absolute path, as a URI.
-export def Uri(path: string): string
-  if path =~# '^\a\a\+://'
-    return path
-  endif
-  var slashed = has('win32') ? path->tr('\', '/') : path
-  var encoded = slashed->substitute('[^A-Za-z0-9/._~-]', (found) =>
-    range(strlen(found[0]))->map((_, at) => printf('%%%02X', char2nr(strpart(found[0], at, 1))))->join(''), 'g')
-  return 'file://' .. (encoded[0] ==# '/' ? '' : '/') .. encoded
-enddef
-
-# The folder of the project that holds this file; empty if there is none.
-def Root(path: string): string
-  var folder = fnamemodify(path, ':p:h')
-  while true
-    for marker in ROOT_MARKERS
-      if getftype($'{folder}/{marker}') !=# ''
-        return folder
-      endif
-    endfor
-    var parent = fnamemodify(folder, ':h')
-    if parent ==# folder
-      return ''
-    endif
-    folder = parent
-  endwhile
-  return ''
-enddef
-
-def Folder(root: string): dict<string>
-  return {uri: Uri(root), name: root}
-enddef
-
 # The server is to know the project of this file; it is started if it does not run. Returns whether it may be told more.
 export def Attach(path: string): bool
   if stopping || restarts > MOST_RESTARTS
     return false
   endif
   if !running
-    Start(Root(path))
+    Start(places.Root(path))
     return false
   endif
-  var root = Root(path)
+  var root = places.Root(path)
   if initialized && root !=# '' && index(folders, root) < 0
     folders->add(root)
-    Notify('workspace/didChangeWorkspaceFolders', {event: {added: [Folder(root)], removed: []}})
+    Notify('workspace/didChangeWorkspaceFolders', {event: {added: [places.Folder(root)], removed: []}})
   endif
   return initialized
 enddef
 
 def Start(root: string)
-  var [command, _] = Command()
+  var [command, _] = places.Command()
   if command->empty() || !executable(command[0])
     problem = 'the server is not installed'
     if !told_missing
       told_missing = true
       var missing = command->empty() ? '' : $' ({command[0]} cannot be run)'
-      Tell($'midfill: the server is not installed{missing}; run: {InstallCommand()}', 'WarningMsg')
+      Tell($'midfill: the server is not installed{missing}; run: {places.InstallCommand()}', 'WarningMsg')
     endif
     return
   endif
@@ -183,8 +125,8 @@ def Start(root: string)
   Request('initialize', {
     processId: getpid(),
     clientInfo: {name: 'Vim', version: $'{v:versionlong / 1000000}.{v:versionlong / 10000 % 100}.{v:versionlong % 10000}'},
-    rootUri: root ==# '' ? null : Uri(root),
-    workspaceFolders: root ==# '' ? null : [Folder(root)],
+    rootUri: root ==# '' ? null : places.Uri(root),
+    workspaceFolders: root ==# '' ? null : [places.Folder(root)],
     initializationOptions: config.settings,
     capabilities: CAPABILITIES,
     trace: 'off',
@@ -238,7 +180,7 @@ def Ended(mine: number, code: number)
     Tell($'midfill: {problem}; see :Midfill log, then :Midfill restart', 'ErrorMsg')
   else
     Tell($'midfill: {ending}, and is started again', 'WarningMsg')
-    Start(Root(expand('%:p')))
+    Start(places.Root(expand('%:p')))
   endif
   Changed()
 enddef
@@ -323,7 +265,7 @@ def Asked(message: dict<any>)
   if message.method ==# 'workspace/configuration'
     answer.result = params.items->mapnew((_, item) => item->get('section', '') ==# 'midfill' ? config.settings : null)
   elseif message.method ==# 'workspace/workspaceFolders'
-    answer.result = folders->mapnew((_, root) => Folder(root))
+    answer.result = folders->mapnew((_, root) => places.Folder(root))
   elseif index(['client/registerCapability', 'client/unregisterCapability', 'window/workDoneProgress/create',
       'window/showMessageRequest'], message.method) >= 0
     answer.result = null
