@@ -13,7 +13,11 @@ from tests.editors.vscode_editor import Vscode, server, vscode
 from tests.editors.vscode_parts import missing
 from tests.services.ffm import FfmService
 
-pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(300),  # with a window or two that are opened
+    pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}"),
+]
 
 NOTEBOOK = {
     "nbformat": 4,
@@ -327,7 +331,7 @@ def test_a_language_is_switched_off_and_on(editor: Vscode, service: FfmService, 
     editor.until(lambda: editor.bar == "midfill: ready", "the status bar")
     editor.type(" ")
     editor.shows("a + b")
-    editor.edit(file, ADD, (2, 10))
+    editor.show(file, (2, 11))
     editor.run("Switch Suggestions Off or On for This Language")
     editor.until(lambda: editor.bar == "midfill: ready", "the status bar")
     editor.until(lambda: editor.in_front(file), "the file in front")

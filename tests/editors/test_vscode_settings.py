@@ -16,7 +16,11 @@ from tests.editors.vscode_parts import missing
 from tests.lsp_client import client_params
 from tests.services.ffm import FfmService
 
-pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(300),  # with a window or two that are opened
+    pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}"),
+]
 
 
 @pytest.fixture(scope="module")

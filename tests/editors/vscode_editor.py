@@ -59,7 +59,7 @@ ASK = "Alt+Backslash"
 BAR = "midfill.midfill.midfill.status"
 TEXT = "return vscode.window.activeTextEditor?.document.getText() ?? null"
 # Within a function of JavaScript: showing a file again does not move the cursor.
-EDIT = """
+SHOW = """
 const document = await vscode.workspace.openTextDocument(given[0]);
 const place = new vscode.Position(given[1] - 1, given[2]);
 const options = { selection: new vscode.Range(place, place), preview: false, viewColumn: given[3] };
@@ -104,10 +104,10 @@ class Vscode:
         self.until(answered, "an answer of the server")
 
     def ask(self) -> None:
-        """Ask by hand, and wait until the server has answered."""
+        """Ask by hand, and wait until the server has answered, or something is shown: then VS Code need not ask."""
         before = self.answers()
         self.press(ASK)
-        self.until(lambda: self.answers() > before, "an answer of the server")
+        self.until(lambda: self.answers() > before or self.ghost != "", "an answer of the server")
 
     def press(self, *keys: str) -> None:
         """Keys as Playwright calls them: `Control+KeyS`, `ArrowLeft`."""
@@ -149,7 +149,10 @@ class Vscode:
     def edit(self, path: Path, content: str | bytes, at: tuple[int, int], group: int = 1) -> None:
         """Open a new file; the cursor is put before the character at (line from 1, UTF-16 column from 0)."""
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        self.js(EDIT, [str(path), *at, group])
+        self.show(path, at, group)
+
+    def show(self, path: Path, at: tuple[int, int], group: int = 1) -> None:
+        self.js(SHOW, [str(path), *at, group])
         self.until(lambda: self.in_front(path), "the file in front")
 
     def close_files(self) -> None:
@@ -157,9 +160,10 @@ class Vscode:
 
     def save(self) -> bytes:
         """Save the file as the user does, return what is on the disk."""
+        path = Path(self.js("return vscode.window.activeTextEditor.document.fileName"))
         self.press("Control+KeyS")
-        self.until(lambda: not self.js("return vscode.window.activeTextEditor.document.isDirty"), "the file is saved")
-        return Path(self.js("return vscode.window.activeTextEditor.document.fileName")).read_bytes()
+        self.until(lambda: path.read_bytes() == self.text.encode(), "the file is saved")
+        return path.read_bytes()
 
     def undo(self) -> None:
         """Undo as the user does, and wait until something has changed."""
@@ -186,8 +190,9 @@ class Vscode:
         return str(self.screen()["bar"])
 
     def answers(self) -> int:
-        """How many requests the server has answered, with whatever."""
-        return sum(self.status()["counts"].values())
+        """How many requests the server has answered, with whatever; -1: it does not run."""
+        found = self.js("try { return await vscode.commands.executeCommand('midfill.status'); } catch { return null; }")
+        return -1 if found is None else sum(found["counts"].values())
 
     def servers(self) -> list[psutil.Process]:
         """Running servers of midfill."""
