@@ -66,8 +66,9 @@ def run(command: str, project: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_block_is_run_below() -> None:
-    assert [kind for kind, _ in BLOCKS] == ["sh", "sh", "python", "sh", "python", "sh"]
-    assert re.findall(r"`(\w+\.py)`", PAGE) == ["ask.py", "test_midfill.py"]
+    assert [kind for kind, _ in BLOCKS] == ["sh", "sh", "python", "sh", "python", "sh", "python", "sh"]
+    assert re.findall(r"`(\w+\.py)`", PAGE) == ["places.py", "ask.py", "test_midfill.py"]
+    assert block("python", 0).count("\n") == 10
     assert block("sh", 0).count("\n") == 3
 
 
@@ -88,16 +89,28 @@ def test_the_loop_passes_over_silence_and_ends_at_a_failure(project: Path, servi
     assert len(service.log) == 4, "the fifth place is not tried"
 
 
-def test_the_script_asks_at_each_place(project: Path, service: FfmService) -> None:
-    (project / "ask.py").write_text(block("python", 0), encoding="utf-8")
+def test_ten_lines_of_python(project: Path, service: FfmService) -> None:
+    (project / "places.py").write_text(block("python", 0), encoding="utf-8")
+    service.reset(Answer(deltas=(TEXT,)), Answer(deltas=("  ",)))
     done = run(block("sh", 2), project)
+    assert (done.returncode, done.stderr) == (0, "midfill: no suggestion: empty\n")
+    assert done.stdout == f"examples/inventory.py:24:26\t{TEXT}\nexamples/inventory.py:25:21\tempty\n"
+    service.reset(Answer(status=401))
+    done = run(block("sh", 2), project)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "midfill: no suggestion: backend-error" in done.stderr
+
+
+def test_the_script_asks_at_each_place(project: Path, service: FfmService) -> None:
+    (project / "ask.py").write_text(block("python", 1), encoding="utf-8")
+    done = run(block("sh", 3), project)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"examples/inventory.py:24:26\t{TEXT}\nexamples/inventory.py:25:21\t{TEXT}\n"
     assert any("total += item<FILL_ME>\\n" in seen.text for seen in service.log)
 
 
 def test_pytest_lsp(project: Path) -> None:
-    (project / "test_midfill.py").write_text(block("python", 1), encoding="utf-8")
-    done = run(block("sh", 3), project)
+    (project / "test_midfill.py").write_text(block("python", 2), encoding="utf-8")
+    done = run(block("sh", 4), project)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
