@@ -20,32 +20,40 @@ export interface Parts {
   changed: () => void;
   /** The server can be asked. */
   ready: () => void;
-  gaveUp: () => void;
+  /** The server ended by itself, or did not start. */
+  ended: (client: LanguageClient) => void;
   /** Takes the progress of what the user waits for; false: it is none of that. */
   progress: (token: string, params: WorkDone) => boolean;
 }
 
 export type WorkDone = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
 
+/** Its own messages about a server that ends or does not start are for the log: `Parts.ended` says it once. */
+class Quiet extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
 export function createClient(command: string, args: readonly string[], parts: Parts): LanguageClient {
   const options: LanguageClientOptions = {
     documentSelector: SCHEMES.map((scheme) => ({ scheme })),
     outputChannel: parts.log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
-    stdioOptions: { stdout: () => undefined, stderr: (stream) => { logLines(stream, parts.log); } },
+    stdioOptions: { stdout: () => undefined, stderr: (stream) => { logLines(stream, parts); } },
     middleware: middleware(parts, () => client),
-    initializationFailedHandler: (error) => {
-      parts.log.error(`the server does not start: ${String(error)}`);
-      return false;
-    },
+    initializationFailedHandler: () => false,
     errorHandler: {
       error: () => ({ action: ErrorAction.Continue, handled: true }),
-      closed: () => closed(parts),
+      closed: () => {
+        parts.ended(client);
+        return { action: CloseAction.DoNotRestart, handled: true };
+      },
     },
   };
   // Not the workspace: nothing that lies there is to have a say in how the server starts.
   const run = { command, args: [...args], options: { cwd: homedir() } };
-  const client: LanguageClient = new LanguageClient("midfill", "midfill", run, options);
+  const client: LanguageClient = new Quiet("midfill", "midfill", run, options);
   client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
     if (type === MessageType.Error || type === MessageType.Warning) {
       parts.status.problem = message.replace(/^midfill: /, "");
@@ -54,16 +62,6 @@ export function createClient(command: string, args: readonly string[], parts: Pa
     show(type, message, parts.log);
   });
   return client;
-}
-
-function closed({ status, log, changed, gaveUp }: Parts): { action: CloseAction; handled: boolean } {
-  const again = status.ended();
-  changed();
-  log.warn(again ? "the server ended and is started again" : "the server ended too often");
-  if (!again) {
-    gaveUp();
-  }
-  return { action: again ? CloseAction.Restart : CloseAction.DoNotRestart, handled: true };
 }
 
 function show(type: MessageType, message: string, log: vscode.LogOutputChannel): void {
@@ -81,8 +79,8 @@ function show(type: MessageType, message: string, log: vscode.LogOutputChannel):
   });
 }
 
-/** Lines of the server's own log begin with a time and a level. */
-function logLines(stream: NodeJS.ReadableStream, log: vscode.LogOutputChannel): void {
+/** Lines of the server's own log begin with a time and a level. Others say why it does not start. */
+function logLines(stream: NodeJS.ReadableStream, { log, status }: Parts): void {
   createInterface({ input: stream, crlfDelay: Infinity }).on("line", (line) => {
     const [, level, text] = /^\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)$/.exec(line) ?? [];
     if (level === "DEBUG") {
@@ -91,8 +89,11 @@ function logLines(stream: NodeJS.ReadableStream, log: vscode.LogOutputChannel): 
       log.warn(text ?? line);
     } else if (level === "ERROR" || level === "CRITICAL") {
       log.error(text ?? line);
-    } else {
+    } else if (level === "INFO") {
       log.info(text ?? line);
+    } else {
+      log.info(line);
+      status.said = line.trim() || status.said;
     }
   });
 }

@@ -12,7 +12,7 @@ export interface Place {
 
 export type Found =
   | { command: string; args: string[] }
-  | { missing: string[] }; // the places that were looked at
+  | { missing: string[]; set?: string }; // the places that were looked at; what the setting says
 
 /** The setting is a path, a name on the PATH, or a list of one of them and arguments; `null` if it is not set. */
 export function findServer(setting: unknown, place: Place): Found {
@@ -20,7 +20,7 @@ export function findServer(setting: unknown, place: Place): Found {
   const [first, ...args] = given;
   if (first !== undefined && first !== "") {
     const command = named(first, place);
-    return command === undefined ? { missing: [first] } : { command, args };
+    return command === undefined ? { missing: [first], set: first } : { command, args };
   }
   const name = place.platform === "win32" ? "midfill.exe" : "midfill";
   const path = pathOf(place);

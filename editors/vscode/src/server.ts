@@ -20,7 +20,7 @@ export class Server implements vscode.Disposable {
   program: string | undefined;
   private pulling: { model: string; token?: string; report: (percentage: number) => void } | undefined;
 
-  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "settingsChanged" | "ready" | "gaveUp" | "progress">) {
+  constructor(context: vscode.ExtensionContext, parts: Omit<Parts, "settings" | "settingsChanged" | "ready" | "ended" | "progress">) {
     this.place = { platform: process.platform, home: homedir(), env: process.env, extension: context.extensionPath };
     this.known = contributed(context.extension.packageJSON as Parameters<typeof contributed>[0]);
     this.parts = {
@@ -32,7 +32,7 @@ export class Server implements vscode.Disposable {
         parts.changed();
       },
       progress: (token, params) => this.progress(token, params),
-      gaveUp: () => { this.tellGivenUp(); },
+      ended: (client) => { this.ended(client); },
     };
   }
 
@@ -58,7 +58,7 @@ export class Server implements vscode.Disposable {
       status.broken = "the server is not installed";
       log.warn(`the server is not installed; looked for ${found.missing.join(", ")}`);
       changed();
-      this.tellMissing();
+      this.tellMissing(found.set);
       return;
     }
     log.info(`starting ${[found.command, ...found.args].join(" ")}`);
@@ -73,11 +73,25 @@ export class Server implements vscode.Disposable {
     try {
       await client.start();
     } catch (error) {
-      if (this.client === client) {
-        status.broken ??= `the server does not start: ${error instanceof Error ? error.message : String(error)}`;
-        changed();
-        this.tellGivenUp();
-      }
+      log.error(`the server does not start: ${error instanceof Error ? error.message : String(error)}`);
+      this.ended(client);
+    }
+  }
+
+  /** Called once or twice for one server that ended. */
+  private ended(client: LanguageClient): void {
+    if (this.client !== client) {
+      return;
+    }
+    this.client = undefined;
+    const { status, changed, log } = this.parts;
+    const again = status.ended();
+    changed();
+    log.warn(again ? "the server ended, and is started again" : "the server ended too often");
+    if (again) {
+      void this.start();
+    } else {
+      this.tellGivenUp();
     }
   }
 
@@ -98,7 +112,10 @@ export class Server implements vscode.Disposable {
   async stop(): Promise<void> {
     const { client } = this;
     this.client = undefined;
-    await client?.dispose().catch(() => undefined); // one that has just begun cannot be told
+    if (client?.state === State.Starting) {
+      await client.start().catch(() => undefined); // until then it cannot be stopped
+    }
+    await client?.dispose().catch(() => undefined);
   }
 
   async restart(): Promise<void> {
@@ -181,14 +198,15 @@ export class Server implements vscode.Disposable {
     return true;
   }
 
-  private tellMissing(): void {
+  private tellMissing(set: string | undefined): void {
     if (this.toldMissing) {
       return;
     }
     this.toldMissing = true;
     const command = installCommand(this.place);
     const [copy, settings] = ["Copy the Command", "Open Settings"];
-    const message = `midfill: the server is not installed; run: ${command}`;
+    const which = set === undefined ? "" : ` (${set} cannot be run)`;
+    const message = `midfill: the server is not installed${which}; run: ${command}`;
     void vscode.window.showWarningMessage(message, copy, settings).then(async (choice) => {
       if (choice === copy) {
         await vscode.env.clipboard.writeText(command);

@@ -13,6 +13,8 @@ export class Status {
   running = false;
   /** Why the server cannot run. */
   broken: string | undefined;
+  /** The last line that the server wrote and that is none of its log. */
+  said = "";
   /** The last warning of the server. */
   problem: string | undefined;
   /** Requests under way. */
@@ -68,7 +70,7 @@ export class Status {
     if (this.ends <= MOST_RESTARTS) {
       return true;
     }
-    this.broken = `the server ended ${this.ends} times in a row`;
+    this.broken = `the server ended ${this.ends} times in a row${this.said === "" ? "" : `: ${this.said}`}`;
     return false;
   }
 
@@ -77,6 +79,7 @@ export class Status {
     this.running = false;
     this.broken = undefined;
     this.problem = undefined;
+    this.said = "";
     this.ends = 0;
     this.requests = 0;
     this.work.clear();

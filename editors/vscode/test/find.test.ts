@@ -81,7 +81,7 @@ test("the setting is a path, a name or a list", () => {
 test("a setting that names nothing is not replaced by something else", () => {
   program("bin", "midfill");
   for (const setting of ["/nowhere/midfill", "bin/midfill", "./midfill", "nothing"]) {
-    assert.deepEqual(findServer(setting, place), { missing: [setting] });
+    assert.deepEqual(findServer(setting, place), { missing: [setting], set: setting });
   }
 });
 

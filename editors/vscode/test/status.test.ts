@@ -52,8 +52,11 @@ test("a server that ends is started again, until it has ended too often in a row
   assert.equal(status.ended(), false);
   assert.deepEqual([status.kind(), status.reason()], ["error", "the server ended 4 times in a row"]);
   status.forget();
+  status.said = "no such option";
   assert.equal(status.kind(), "thinking");
-  assert.equal(status.ended(), true);
+  [1, 2, 3].forEach(() => { assert.equal(status.ended(), true); });
+  assert.equal(status.ended(), false);
+  assert.equal(status.reason(), "the server ended 4 times in a row: no such option");
 });
 
 test("a suggestion in between begins the row anew", () => {
