@@ -80,7 +80,7 @@ Then SUCCESS or FAILURE is called."
 
 (defun midfill-connection-accepted (connection item)
   "Tell CONNECTION that ITEM is accepted."
-  (when-let ((command (plist-get item :command)))
+  (when-let* ((command (plist-get item :command)))
     (midfill-connection-execute connection (plist-get command :command) (plist-get command :arguments))))
 
 (defun midfill-connection-accepted-part (connection item length)
@@ -90,7 +90,7 @@ Then SUCCESS or FAILURE is called."
 
 (defun midfill-connection-rejected (connection item)
   "Tell CONNECTION that ITEM is not what the user wants."
-  (when-let ((arguments (plist-get (plist-get item :command) :arguments)))
+  (when-let* ((arguments (plist-get (plist-get item :command) :arguments)))
     (midfill-connection-execute connection "midfill.reject" (list (elt arguments 0)))))
 
 (provide 'midfill-connection)

@@ -106,8 +106,8 @@ A server that runs is told with \\[midfill-restart]."
 
 (defun midfill-server--root ()
   "The folder of the current buffer's project, or nil."
-  (when-let ((root (locate-dominating-file
-                    default-directory
+  (when-let* ((root (locate-dominating-file
+                    (file-name-directory buffer-file-name)
                     (lambda (folder)
                       (cl-some (lambda (name) (file-exists-p (expand-file-name name folder)))
                                midfill-server--root-markers)))))
@@ -178,6 +178,7 @@ A server that runs is told with \\[midfill-restart]."
                       :workspace (:workspaceFolders t)))
      (lambda (result)
        (setf (slot-value connection 'capabilities) (plist-get result :capabilities))
+       (setq midfill-server-problem nil)
        (midfill-connection-notify connection :initialized (make-hash-table))
        (when (eq connection midfill-server-own)
          (midfill-server-attach-all)))
@@ -256,7 +257,7 @@ If another connection has the buffer, leave it to that."
 
 (defun midfill-server--end ()
   "End our own server, without waiting for it."
-  (when-let ((connection midfill-server-own))
+  (when-let* ((connection midfill-server-own))
     (midfill-server--forget)
     (when (jsonrpc-running-p connection)
       (run-at-time midfill-server--end-s nil #'delete-process (car (slot-value connection 'processes)))

@@ -98,7 +98,7 @@ STEP is how many candidates to go on from the one that is shown, or nil."
          (kept (and old (midfill--candidate)))
          candidates index)
     (seq-doseq (item items)
-      (when-let ((candidate (midfill-edit-candidate item encoding))
+      (when-let* ((candidate (midfill-edit-candidate item encoding))
                  (view (midfill-edit-view candidate)))
         (when (and old (equal (midfill-view-ghost old) (midfill-view-ghost view))
                    (= (midfill-view-stop old) (midfill-view-stop view)))
@@ -147,7 +147,7 @@ STEP is as in `midfill--present'.
 Return whether somebody could be asked."
   (midfill--cancel-request)
   (midfill-server-attach)
-  (when-let ((connection (midfill-server-connection)))
+  (when-let* ((connection (midfill-server-connection)))
     (pcase-let* ((`(,uri ,encoding) (midfill-connection-sync connection))
                  (mine midfill--serial)
                  (here (midfill--here))
@@ -176,7 +176,9 @@ ENCODING and STEP as in `midfill--present'."
       (with-current-buffer buffer
         (when (and (equal here (midfill--here)) (not (midfill--inhibited-p)))
           (midfill--present (if (keywordp (car-safe result)) (plist-get result :items) result)
-                            encoding connection step))))))
+                            encoding connection step)
+          (when (and step (not midfill--shown)) ; the user has asked
+            (message "midfill: no suggestion here; M-x midfill-explain says why")))))))
 
 (defun midfill--ask-soon ()
   "Ask for suggestions at point when no key was pressed for `midfill-delay'."
@@ -225,7 +227,7 @@ ENCODING and STEP as in `midfill--present'."
   (unless (eq midfill--visited (current-buffer))
     (setq midfill--visited (current-buffer))
     (midfill-server-attach))
-  (when-let ((connection (midfill-server-connection)))
+  (when-let* ((connection (midfill-server-connection)))
     (setq midfill--focused (current-buffer))
     (midfill-connection-notify connection :textDocument/didFocus
                            `(:textDocument (:uri ,(car (midfill-connection-sync connection)))))))

@@ -65,7 +65,7 @@
 
 (defun midfill-sync--account ()
   "Find out whether there was a change that Emacs has not reported."
-  (when-let ((document midfill-sync-document))
+  (when-let* ((document midfill-sync-document))
     (unless (= (midfill-document-tick document) (buffer-chars-modified-tick))
       (setf (midfill-document-head document) 0
             (midfill-document-tail document) 0
@@ -77,14 +77,14 @@
 
 (defun midfill-sync--changed (start end _length)
   "Note that the text between START and END is new."
-  (when-let ((document midfill-sync-document))
+  (when-let* ((document midfill-sync-document))
     (cl-callf min (midfill-document-head document) (1- start))
     (cl-callf min (midfill-document-tail document) (- (1+ (buffer-size)) end))
     (setf (midfill-document-tick document) (buffer-chars-modified-tick))))
 
 (defun midfill-sync--notify (method &rest params)
   "Tell the server METHOD, with PARAMS behind the document's name."
-  (when-let ((document midfill-sync-document))
+  (when-let* ((document midfill-sync-document))
     (midfill-sync-tell (midfill-document-connection document) method
                        `(:textDocument (:uri ,(midfill-document-uri document)) ,@params))))
 
@@ -120,7 +120,12 @@ Emacs knows that only when it tries, or has found the time to look."
                          `(:textDocument (:uri ,uri :languageId ,(midfill-sync--language-id) :version 0 :text ,text)))))
   (add-hook 'before-change-functions #'midfill-sync--changing nil t)
   (add-hook 'after-change-functions #'midfill-sync--changed nil t)
-  (add-hook 'after-save-hook #'midfill-sync--saved nil t))
+  (add-hook 'after-save-hook #'midfill-sync--saved nil t)
+  (add-hook 'clone-indirect-buffer-hook #'midfill-sync--cloned nil t))
+
+(defun midfill-sync--cloned ()
+  "Have an indirect buffer know nothing of the document of its base."
+  (setq midfill-sync-document nil))
 
 (defun midfill-sync-close ()
   "Let the server forget the current buffer."
@@ -152,7 +157,7 @@ Emacs knows that only when it tries, or has found the time to look."
 (defun midfill-sync-send ()
   "Tell the server how the current buffer has changed, if it has."
   (midfill-sync--account)
-  (when-let ((document midfill-sync-document))
+  (when-let* ((document midfill-sync-document))
     (save-restriction
       (widen)
       (let* ((size (buffer-size))

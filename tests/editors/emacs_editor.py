@@ -26,6 +26,7 @@ INIT = """
       package-user-dir {packages} server-socket-dir {socket} server-name "test")
 (package-initialize)
 (menu-bar-mode -1)
+(global-eldoc-mode -1) ; its timer would take a C-g
 (global-font-lock-mode -1)
 {load}
 (setq midfill-server-command {command} midfill-settings {settings})

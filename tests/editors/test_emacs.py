@@ -29,12 +29,11 @@ def shared(folder: Path, server_arguments: list[str]) -> Iterator[Emacs]:
 def editor(shared: Emacs, service: FfmService) -> Emacs:
     """One Emacs for all tests that leave it as it was; the server remembers nothing of the one before."""
     service.reset()
-    shared.type(QUIT)
-    shared.shows("")
     shared.eval(
-        "(delete-other-windows) (electric-pair-mode -1)"
+        "(midfill--leave) (delete-other-windows) (electric-pair-mode -1)"
         '(midfill-connection-execute (midfill-server-connection) "midfill.clearCache" nil) t'
     )
+    shared.shows("")
     return shared
 
 

@@ -141,7 +141,6 @@ def test_beside_a_menu(editor: Emacs, service: FfmService, project: Path) -> Non
     editor.type("t")
     editor.until(lambda: "retreat" in "".join(editor.terminal.lines()[3:9]), "the menu")
     editor.shows("")
-    editor.eval("(setq company-idle-delay nil) t")
     editor.type("\x07")
     editor.until(lambda: editor.ghost.startswith("urn"), "what is left, asked for again")
     assert "retreat" not in "".join(editor.terminal.lines()[3:9])
