@@ -54,7 +54,8 @@ def missing() -> str:
     found = (int(version[1]), int(version[2]), int(patch[1]) if patch else 0) if version else (0, 0, 0)
     if found < OLDEST:
         return f"Vim {'.'.join(map(str, found))} is older than {'.'.join(map(str, OLDEST))}"
-    lacking = [name for name in ("channel", "job", "textprop", "vim9script") if f"+{name}" not in told]
+    needed = ("channel", "job", "popupwin", "textprop", "timers", "vim9script")
+    lacking = [name for name in needed if f"+{name}" not in told]
     return f"this Vim lacks {', '.join(lacking)}" if lacking else ""
 
 
