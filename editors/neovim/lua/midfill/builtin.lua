@@ -44,6 +44,7 @@ local function watch(client)
     end
     waiting = waiting + 1
     local at, line = cursor(), api.nvim_get_current_line()
+    local encoding = client.offset_encoding --[[@as midfill.Encoding]]
     return request(client, method, params, function(err, result, context)
       waiting = waiting - 1
       candidates = {}
@@ -52,7 +53,7 @@ local function watch(client)
       end
       local plain = {}
       for index, item in ipairs(result and (result.items or result) or {}) do
-        candidates[id_of(item) or ''] = edit.candidate(context.bufnr, item, client.offset_encoding, at, line)
+        candidates[id_of(item) or ''] = edit.candidate(context.bufnr, item, encoding, at, line)
         plain[index] = vim.tbl_extend('force', item, { insertText = edit.plain(context.bufnr, item.insertText) })
       end
       handler(err, not err and { items = plain } or nil, context)

@@ -4,6 +4,8 @@ local M = {}
 local api = vim.api
 local NEW = vim.fn.has('nvim-0.11') == 1 -- vim.str_byteindex and vim.str_utfindex take an encoding
 
+---@alias midfill.Encoding 'utf-8'|'utf-16'|'utf-32'
+
 ---@class midfill.Candidate A suggestion, and where it belongs; columns are bytes, rows count from 0.
 ---@field item table the item as it came from the server, which is told about it
 ---@field text string what is to stand there, lines separated by "\n"
@@ -32,7 +34,7 @@ local NEW = vim.fn.has('nvim-0.11') == 1 -- vim.str_byteindex and vim.str_utfind
 
 ---@param line string
 ---@param units integer
----@param encoding string
+---@param encoding midfill.Encoding
 ---@return integer
 local function byte_column(line, units, encoding)
   if encoding == 'utf-8' then
@@ -71,7 +73,7 @@ end
 --- nil if the item is none for a place of one line around the cursor.
 ---@param bufnr integer
 ---@param item table lsp.InlineCompletionItem
----@param encoding string
+---@param encoding midfill.Encoding
 ---@param cursor integer[] row from 0, byte column
 ---@param line? string the cursor's line when the item was asked for, if it may have changed since
 ---@return midfill.Candidate?
@@ -128,7 +130,7 @@ end
 ---@return midfill.Kept[]? nil if they do not
 local function kept(ghost, rest)
   local found, at, passed = {}, 1, 0
-  local first = ghost:match('^[^\n]*')
+  local first = ghost:match('^[^\n]*') or ''
   for _, character in ipairs(vim.fn.split(rest, '\\zs')) do
     local _, last = first:find(character, at, true)
     if not last then

@@ -20,7 +20,7 @@ local function check_server()
   end
   local done = vim.system({ cmd[1], '--version' }, { text = true, timeout = 20000 }):wait()
   if done.code == 0 then
-    vim.health.ok(('server: %s (%s)'):format(vim.trim(done.stdout), cmd[1]))
+    vim.health.ok(('server: %s (%s)'):format(vim.trim(done.stdout or ''), cmd[1]))
   else
     vim.health.error(('%s --version failed: %s'):format(cmd[1], vim.trim(done.stderr or '')))
   end

@@ -39,7 +39,7 @@ local function former(before, lhs)
 end
 
 ---@param keys midfill.Keys
----@param actions table<string, fun(): boolean>
+---@param actions table the functions called like the keys
 function M.map(keys, actions)
   for name, lhs in pairs(keys) do
     if lhs and lhs ~= '' then

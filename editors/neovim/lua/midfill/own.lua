@@ -71,7 +71,7 @@ end
 ---@return boolean
 local function redraw()
   local view, candidate = current()
-  if not (shown and view and candidate) then
+  if not shown or not view or not candidate then
     hide()
     return false
   end
@@ -87,7 +87,7 @@ end
 
 ---@param bufnr integer
 ---@param items table[]
----@param encoding string
+---@param encoding midfill.Encoding
 ---@param step? integer by how many candidates to go on from the one that is shown
 local function present(bufnr, items, encoding, step)
   local candidates, index = {}, nil
@@ -216,7 +216,7 @@ end
 ---@param kind 'all'|'word'|'line'
 function M.accept(kind)
   local view, candidate = current()
-  if not (shown and view and candidate) then
+  if not shown or not view or not candidate then
     return
   end
   local bufnr, size = shown.bufnr, edit.part(view.ghost, kind)

@@ -25,7 +25,7 @@ M.state = { off = false, stopping = false, restarts = 0, told_missing = false, f
 
 --- Called when a client has been attached to a buffer; set by init.lua.
 ---@type fun(bufnr: integer, client: vim.lsp.Client)
-M.on_attach = function() end
+M.on_attach = function(_, _) end
 
 --- Methods of a client are called with a dot before Neovim 0.11, with a colon since.
 ---@param client vim.lsp.Client
@@ -356,14 +356,14 @@ M.Trigger = { INVOKED = 1, AUTOMATIC = 2 } -- LSP 3.18; the draft before it coun
 --- Ask for suggestions at the cursor of the current window.
 ---@param bufnr integer
 ---@param kind midfill.Trigger
----@param callback fun(items: table[]?, encoding: string) nil: no answer
+---@param callback fun(items: table[]?, encoding: midfill.Encoding) nil: no answer
 ---@return fun()? cancel nil: the server cannot be asked
 function M.ask(bufnr, kind, callback)
   local client = M.ready(bufnr)
   if not client then
     return nil
   end
-  local encoding = client.offset_encoding
+  local encoding = client.offset_encoding --[[@as midfill.Encoding]]
   local params = vim.lsp.util.make_position_params(0, encoding) --[[@as table]]
   params.context = { triggerKind = kind }
   local ok, id = M.call(client, 'request', INLINE_COMPLETION, params, function(err, result)
