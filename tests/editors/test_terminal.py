@@ -119,6 +119,12 @@ def test_questions_are_answered(question: str, answer: str) -> None:
     assert answers(question) == [answer]
 
 
+def test_a_terminal_without_modified_keys_does_not_answer_for_them() -> None:
+    told: list[str] = []
+    TerminalScreen(12, 4, told.append, reports_keys=False).feed(b"\x1b[>4;2m\x1b[?4m\x1b[c")
+    assert told == ["\x1b[?62;22c"]
+
+
 def test_a_picture() -> None:
     drawn = screen("a<漢字\x1b[7m ok \x1b[0m\x1b[38;5;244mgrey").svg("A & B", rows=1)
     assert 'aria-label="A &amp; B"' in drawn

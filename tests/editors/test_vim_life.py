@@ -193,7 +193,7 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
     empty.mkdir()
     copied = tmp_path / "plugin"
     shutil.copytree(PLUGIN, copied)
-    init = f"set runtimepath^={copied}"
+    init = f"set nottimeout timeoutlen=1000 runtimepath^={copied}"
     with vim(folder / "missing", environ={"PATH": str(empty)}, init=init) as editor:
         for name in ("one.py", "two.py"):
             (tmp_path / name).write_text("x\n")
@@ -202,6 +202,7 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
         assert told(editor) == ['midfill: the server is not installed; run: pipx install "midfill[local]"']
         editor.type(f":Midfill{ENTER}")
         editor.until(lambda: "server: not found" in "\n".join(editor.terminal.lines()), "where it was looked for")
+        assert "keys: for keys with Alt set ttimeout" in "\n".join(editor.lines)
 
 
 @pytest.mark.parametrize(
