@@ -293,13 +293,13 @@ def test_keys_do_what_they_did_where_nothing_is_shown(editor: Emacs, service: Ff
 
 def test_switched_off_and_on(editor: Emacs, service: FfmService, file: Path) -> None:
     script(service, "a + b")
-    editor.edit(file, ADD, (2, 10))
+    editor.edit(file, "def only_here(a, b):\n    return\n", (2, 10))
     editor.eval("(call-interactively 'midfill-toggle) t")
     editor.until(lambda: "midfill-off" in editor.mode_line, "the mode line")
     editor.type(" ")
-    editor.becomes("def add(a, b):\n    return \n")
+    editor.becomes("def only_here(a, b):\n    return \n")
     assert editor.status()["enabled"] is False
-    assert service.log == []
+    assert not [seen for seen in service.log if "only_here" in str(seen.body)], "nobody was asked about this file"
     editor.eval("(call-interactively 'midfill-toggle) t")
     editor.type("\x03\\")
     editor.shows("a + b")

@@ -128,6 +128,12 @@ def recorded_as(name: str, found: dict[str, Any]) -> None:
     assert found == json.loads(file.read_text(encoding="utf-8"))
 
 
+def recorded(editor: Emacs, library: str) -> bool:
+    """Whether this is the version of a library that was recorded, such as `eglot-1.9`; others say other things."""
+    name = library.rpartition("-")[0]
+    return f"/{library}" in str(editor.eval(f"(locate-library {lisp(name)})"))
+
+
 @needs_company
 def test_beside_a_menu(editor: Emacs, service: FfmService, project: Path) -> None:
     script(service, "turn a + b")
@@ -195,7 +201,8 @@ def test_over_eglot(
     inline = found["capabilities"]["textDocument"].pop("inlineCompletion", None)
     assert inline == ({"dynamicRegistration": False} if how == "set up" else None)
     found["capabilities"]["textDocument"]["hover"]["contentFormat"] = ["markdown", "plaintext"]  # with markdown-mode
-    recorded_as("emacs-28-eglot-1.9", found)
+    if recorded(editor, "eglot-1.9"):
+        recorded_as("emacs-28-eglot-1.9", found)
     answers = [message["result"] for message in tap.messages(wire) if "result" in message]
     assert [None] in answers, "asked for settings, and given none of the folder's"
     editor.eval("(eglot-shutdown (eglot-current-server)) t")
@@ -227,4 +234,5 @@ def test_over_lsp_mode_beside_another_server(
     editor.until(lambda: "otherword_" in editor.text(), "what the other server knows")
     assert not tap.messages(wire, "textDocument/completion"), "midfill is not asked for the menu"
     assert len(service.log) >= asked
-    recorded_as("emacs-28-lsp-mode-8.0", initialize(wire))
+    if recorded(editor, "lsp-mode-8.0"):
+        recorded_as("emacs-28-lsp-mode-8.0", initialize(wire))
