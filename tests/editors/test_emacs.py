@@ -28,12 +28,13 @@ def shared(folder: Path, server_arguments: list[str]) -> Iterator[Emacs]:
 @pytest.fixture
 def editor(shared: Emacs, service: FfmService) -> Emacs:
     """One Emacs for all tests that leave it as it was; the server remembers nothing of the one before."""
-    service.reset()
     shared.eval(
         "(midfill--leave) (delete-other-windows) (electric-pair-mode -1)"
         '(midfill-connection-execute (midfill-server-connection) "midfill.clearCache" nil) t'
     )
     shared.shows("")
+    shared.status()  # the server has taken all of this
+    service.reset()
     return shared
 
 
