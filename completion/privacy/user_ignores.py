@@ -18,7 +18,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 def user_ignores() -> str:
     """The path of that file, which need not exist; nothing, where there is no home.
 
-    Git's rules (gitignore(5), git-config(1)): the last value counts; only the user's files are asked, without `include`.
+    Git's rules, gitignore(5) and git-config(1): the last value counts; only the user's files, and without `include`.
     """
     path = ""
     for file in _config_files():
