@@ -50,9 +50,10 @@ def shared(folder: Path, server_arguments: list[str]) -> Iterator[Vscode]:
 @pytest.fixture
 def editor(shared: Vscode, service: FfmService) -> Vscode:
     """One VS Code for all tests that leave it as it was; the server remembers nothing of the one before."""
-    service.reset()
     shared.close_files()
+    shared.until(lambda: not shared.bar.startswith("midfill: thinking"), "nothing is under way")
     shared.command("midfill.clearCache")
+    service.reset()
     return shared
 
 
