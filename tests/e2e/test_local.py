@@ -63,8 +63,10 @@ def test_a_killed_worker_costs_one_answer(editor: Editor) -> None:
     client.open(URI, TEXT)
     assert len(client.items(URI, AT)) == 1
     child = worker(client)
-    client.change(URI, 2, (0, 0), "import os\n")
-    assert len(client.items(URI, (6, 11))) == 1  # from now on nothing is evaluated ahead
+    client.change(URI, 2, (0, 0), "numbers = [1, 2, 3,\n")
+    client.items(URI, (0, 19))  # from now on nothing is evaluated ahead, and
+    record = client.command("midfill.explain", URI)[0]
+    assert record["generated_tokens"] == 8, "the model was not stopped: it has ended, and can be asked at once"
     child.suspend()
     pending = client.ask(URI, (2, 11))
     for _ in range(20):  # turns of the event loop: the question has long been put to the worker
