@@ -314,8 +314,14 @@ def test_switched_off_and_on_by_the_menu(editor: Vscode, service: FfmService, fi
     editor.until(lambda: editor.bar == "midfill: ready", "the status bar")
     editor.until(lambda: editor.status()["enabled"] is True, "the server knows")
     editor.until(lambda: editor.in_front(file), "the file in front")
+    before = editor.status()["rejected"]
     editor.press("Alt+Backslash")
     editor.shows("a + b")
+    editor.command("midfill.toggleSuggestions")
+    editor.shows("")
+    editor.command("midfill.toggleSuggestions")
+    editor.until(lambda: editor.bar == "midfill: ready", "the status bar")
+    assert editor.status()["rejected"] == before
 
 
 def test_a_language_is_switched_off_and_on(editor: Vscode, service: FfmService, file: Path) -> None:

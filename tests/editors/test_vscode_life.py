@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
@@ -82,6 +85,33 @@ def kill_server(editor: Vscode, *, last: bool = False) -> None:
     (process,) = editor.servers()
     process.kill()
     editor.until(lambda: process not in editor.servers() and (last or len(editor.servers()) == 1), "VS Code knows")
+
+
+def test_a_server_that_hangs_gives_way(editor: Vscode, tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs"
+    hangs.write_text("#!/bin/sh\nexec sleep 1000\n", encoding="utf-8")
+    hangs.chmod(0o700)
+    before = len(editor.notices())
+    settings = json.loads((editor.data / "Machine" / "settings.json").read_text(encoding="utf-8"))
+    editor.configure("Machine", {"midfill.server.command": str(hangs)})
+    editor.until(lambda: editor.bar == "midfill: thinking, the server is starting", "it hangs")
+    editor.until(lambda: "sleep" in programs(editor), "it runs")
+    editor.configure("Machine", settings)
+    editor.until(lambda: editor.bar == "midfill: ready", "another one is ready")
+    editor.until(lambda: "sleep" not in programs(editor), "it is gone")
+    editor.js("await Promise.all([1, 2, 3].map(() => vscode.commands.executeCommand('midfill.restart')))")
+    editor.until(lambda: editor.bar == "midfill: ready", "it is ready")
+    assert len(editor.servers()) == 1
+    assert len(editor.notices()) == before
+
+
+def programs(editor: Vscode) -> list[str]:
+    """Names of what VS Code runs."""
+    found = []
+    for process in editor.process.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(process.name())
+    return found
 
 
 def test_a_model_comes_with_progress(editor: Vscode, hub: Hub, folder: Path) -> None:

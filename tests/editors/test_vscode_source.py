@@ -35,12 +35,17 @@ def test_scripts(script: str) -> None:
 
 
 def test_the_package_holds_what_is_needed_and_nothing_else() -> None:
+    packages = json.loads(LOCK.read_text(encoding="utf-8"))["packages"]
     with zipfile.ZipFile(extension()) as package:
         names = {name.removeprefix("extension/") for name in package.namelist() if name.startswith("extension/")}
         text = package.read("extension/dist/extension.js").decode()
         manifest = json.loads(package.read("extension/package.json"))
+        licences = package.read("extension/dist/licences.txt").decode()
     pictures = {f"images/{path.name}" for path in (EXTENSION / "images").glob("*.png")}
-    assert names == {"LICENSE.txt", "readme.md", "changelog.md", "package.json", "dist/extension.js", *pictures}
+    bundled = {"dist/extension.js", "dist/licences.txt"}
+    assert names == {"LICENSE.txt", "readme.md", "changelog.md", "package.json", *bundled, *pictures}
+    for name in ("vscode-languageclient", "minimatch"):
+        assert f"{name} {packages[f'node_modules/{name}']['version']}\n" in licences
     assert str(ROOT) not in text
     assert manifest["version"] in (EXTENSION / "CHANGELOG.md").read_text(encoding="utf-8")
 

@@ -108,7 +108,8 @@ function middleware({ status, reporter, settings, settingsChanged, changed, read
       status.requests += 1;
       changed();
       try {
-        const result = await next(document, position, context, token);
+        const answer = await next(document, position, context, token);
+        const result = status.kind() === "off" ? null : answer; // switched off meanwhile
         reporter.answered(client(), { document, version, position, token }, result);
         return result;
       } finally {
@@ -118,7 +119,7 @@ function middleware({ status, reporter, settings, settingsChanged, changed, read
     },
     executeCommand: async (command, args: unknown[], next) => {
       if (command === "midfill.accept") {
-        reporter.accepted();
+        reporter.ended();
       }
       return (await next(command, args)) as unknown;
     },

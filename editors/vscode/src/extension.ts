@@ -35,10 +35,14 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       "midfill.toggleSuggestions": async () => {
         status.off = !status.off;
         bar.update();
+        await hide(reporter, status);
         await context.globalState.update(OFF, status.off);
         await running.toggled();
       },
-      "midfill.toggleLanguage": () => toggleLanguage(status),
+      "midfill.toggleLanguage": async () => {
+        await toggleLanguage(status);
+        await hide(reporter, status);
+      },
       "midfill.showReason": () => explanations.showReason(),
       "midfill.showPrompt": () => explanations.showPrompt(),
       "midfill.showLog": () => { log.show(); },
@@ -88,6 +92,14 @@ function listen(running: Server, look: () => void): vscode.Disposable[] {
       }
     }),
   ];
+}
+
+/** What is shown goes away where suggestions were switched off. */
+async function hide(reporter: Reporter, status: Status): Promise<void> {
+  if (status.kind() === "off") {
+    await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
+    reporter.ended();
+  }
 }
 
 /** The language of the file in front, if it is one that is asked for. */

@@ -97,7 +97,8 @@ export class Reporter implements vscode.Disposable {
     this.notify("textDocument/didShowCompletion", { item });
   }
 
-  accepted(): void {
+  /** Nothing is shown any more, and nothing is to be said of it: it was accepted, or suggestions are switched off. */
+  ended(): void {
     this.tracker.show(undefined);
   }
 

@@ -1,11 +1,14 @@
 // The life of the server: found, started, restarted, ended.
 import { homedir } from "node:os";
 import { basename } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type LanguageClient, State } from "vscode-languageclient/node";
 import * as vscode from "vscode";
 import { createClient, type Parts, SCHEMES, type WorkDone } from "./client.ts";
 import { type Found, findServer, installCommand, type Place } from "./find.ts";
 import { type Contributed, contributed, explicit, type Tree } from "./settings.ts";
+
+const START_MS = 2000; // how long one that is to end may still take to start
 
 export class Server implements vscode.Disposable {
   client: LanguageClient | undefined;
@@ -16,6 +19,8 @@ export class Server implements vscode.Disposable {
   private missing = false;
   private changing = false;
   private found = ""; // what was started last
+  private stops = 0;
+  private stopping: Promise<unknown> = Promise.resolve();
   /** The server's program, if it is one that has midfill's commands. */
   program: string | undefined;
   private pulling: { model: string; token?: string; report: (percentage: number) => void } | undefined;
@@ -109,17 +114,24 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  async stop(): Promise<void> {
+  /** Whether it was the last who wanted it so. */
+  async stop(): Promise<boolean> {
     const { client } = this;
     this.client = undefined;
-    if (client?.state === State.Starting) {
-      await client.start().catch(() => undefined); // until then it cannot be stopped
+    this.stops += 1;
+    const mine = this.stops;
+    if (client) {
+      this.stopping = Promise.all([this.stopping, end(client)]);
     }
-    await client?.dispose().catch(() => undefined);
+    await this.stopping;
+    return mine === this.stops;
   }
 
+  /** Wanted several times before the old server has ended, it is one new start. */
   async restart(): Promise<void> {
-    await this.stop();
+    if (!(await this.stop())) {
+      return;
+    }
     this.parts.status.forget();
     this.toldMissing = false;
     this.parts.changed();
@@ -227,4 +239,15 @@ export class Server implements vscode.Disposable {
       }
     });
   }
+}
+
+/** Never raises. One that does not answer to `initialize` cannot be asked to stop. */
+async function end(client: LanguageClient): Promise<void> {
+  if (client.state === State.Starting) {
+    await Promise.race([client.start().catch(() => undefined), pause(START_MS)]);
+  }
+  if (client.state === State.Starting) {
+    client.serverProcess?.kill("SIGKILL");
+  }
+  await client.dispose().catch(() => undefined); // what is left of its processes is killed, too
 }
