@@ -30,7 +30,7 @@ _TELLING = 16
 
 
 # No source code holds them, some editors and terminals obey them. Tabs, line ends and form feeds stay.
-_CONTROLS = dict.fromkeys(code for code in (*range(32), 127) if chr(code) not in "\t\n\r\f")
+_CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r\f")
 
 
 class Step(Protocol):

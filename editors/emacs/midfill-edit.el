@@ -119,6 +119,7 @@ Give `none' if they do not."
                (stop (- (length line) (length after))))
     (when (and (eql bol (marker-position (midfill-candidate-bol candidate)))
                (<= start column stop)
+               (<= (point-min) (+ bol start)) (<= (+ bol stop) (point-max)) ; of a narrowed buffer
                (string-suffix-p after line))
       (let* ((before (substring line start column))
              (rest (substring line column stop))

@@ -183,7 +183,10 @@ A server that runs is told with \\[midfill-restart]."
        (when (eq connection midfill-server-own)
          (midfill-server-attach-all)))
      (lambda (failed)
-       (setq midfill-server-problem (plist-get failed :message))))))
+       (when (and (eq connection midfill-server-own) (jsonrpc-running-p connection)) ; else its end is told of
+         (setq midfill-server-problem (plist-get failed :message))
+         (message "midfill: %s" midfill-server-problem)
+         (force-mode-line-update t))))))
 
 (defun midfill-server--start ()
   "Start the server."
@@ -314,7 +317,7 @@ If another connection has the buffer, leave it to that."
 
 (defun midfill-server-warned (type text)
   "Note TEXT, a message of TYPE for the user."
-  (when (<= type 2)
+  (when (and (numberp type) (<= type 2))
     (setq midfill-server-problem text)
     (force-mode-line-update t)))
 

@@ -56,7 +56,8 @@ The server waits for a pause by itself, so this can be 0."
 
 (defun midfill--inhibited-p ()
   "Whether nothing may be shown now."
-  (or midfill--off buffer-read-only (region-active-p) executing-kbd-macro (minibufferp)
+  (or midfill--off buffer-read-only (region-active-p) (minibufferp)
+      executing-kbd-macro defining-kbd-macro ; a recorded macro would hold the key but not the text
       (bound-and-true-p isearch-mode)
       completion-in-region-mode ; corfu, too
       (bound-and-true-p company-candidates)

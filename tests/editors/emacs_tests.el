@@ -85,6 +85,17 @@
       (save-excursion (goto-char (point-min)) (insert "a\nb\n"))
       (should (equal (midfill-view-ghost (midfill-edit-view candidate)) "1")))))
 
+(ert-deftest midfill-test-narrowed ()
+  "What does not lie within a narrowed buffer cannot be replaced."
+  (midfill-test-in "foo(|ab)"
+    (pcase-let ((`(,candidate . ,_) (midfill-test-view "xyz)" 0 4 7)))
+      (narrow-to-region 2 6)
+      (should-not (midfill-edit-view candidate))
+      (widen)
+      (should (midfill-edit-view candidate))
+      (narrow-to-region 2 8)
+      (should (midfill-edit-view candidate)))))
+
 (ert-deftest midfill-test-brackets ()
   "What stands behind point stays where the text has it."
   (midfill-test-in "foo(|)"
@@ -156,7 +167,8 @@
   "Nothing is shown where it would be in the way."
   (with-temp-buffer
     (should-not (midfill--inhibited-p))
-    (dolist (name '(buffer-read-only isearch-mode completion-in-region-mode company-candidates executing-kbd-macro))
+    (dolist (name '(buffer-read-only isearch-mode completion-in-region-mode company-candidates
+                    executing-kbd-macro defining-kbd-macro))
       (cl-progv (list name) '(t)
         (should (midfill--inhibited-p))))
     (let ((evil-local-mode t) (evil-state 'normal))

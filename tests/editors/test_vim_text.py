@@ -1,4 +1,4 @@
-"""What Vim tells the server: the text as it is after every kind of change, and what it can do."""
+"""What Vim tells the server: the text as it is after every kind of change, and what it can do; odd texts are shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import KEY, KEY_ENV, script
+from tests.e2e.conftest import KEY, KEY_ENV, script, until
 from tests.editors.tap import messages, tapped
 from tests.editors.vim_editor import BACKSPACE, ENTER, ESC, LEFT, Vim, missing, vim
 from tests.lsp_client import CLIENTS, SERVE
@@ -162,6 +162,29 @@ def test_what_is_no_file_of_text_stays_here(editor: Vim, wire: Path, tmp_path: P
     editor.until(lambda: replayed(wire, path.as_uri()) == "x\n", "open")
     editor.command(f"setlocal {option} | doautocmd BufEnter")
     editor.until(lambda: replayed(wire, path.as_uri()) is None, "closed")
+
+
+def test_what_is_not_printed_is_shown_as_in_a_text(editor: Vim, service: FfmService, tmp_path: Path) -> None:
+    editor.normal()
+    script(service, "'a\fb\u200b'")
+    editor.edit(tmp_path / "printed.py", "x =\n", (1, 0))
+    editor.insert(" ")
+    editor.shows("'a^Lb<200b>'")
+    editor.type("\t")
+    editor.becomes("x = 'a\fb\u200b'")
+
+
+def test_nothing_where_the_text_may_not_be_changed(editor: Vim, service: FfmService, tmp_path: Path) -> None:
+    editor.normal()
+    script(service, "a + b", hold_after=1)
+    editor.edit(tmp_path / "locked.py", "x =\n", (1, 0))
+    editor.insert(" ")
+    until(service, generating=1)
+    editor.command("setlocal nomodifiable")
+    service.release()
+    editor.until(lambda: editor.eval("midfill#Statusline()") == "midfill", "the answer")
+    editor.shows("")
+    editor.command("setlocal modifiable")
 
 
 def test_the_recorded_capabilities(editor: Vim, wire: Path) -> None:

@@ -210,3 +210,8 @@ async def test_what_a_client_made_harmless_stays_so() -> None:
 async def test_of_a_chat_only_the_code_is_left() -> None:
     answer = formed(HOLE, "unknown", CHAT)
     assert await read(answer, "Here is the code:\n``", "`python\nx = 1\n", "```\nIt works.") == "x = 1"
+
+
+async def test_what_a_terminal_obeys_is_taken_out() -> None:
+    answer = formed(HOLE, "qwen2.5-coder", INFILL)
+    assert await read(answer, "a\x1b[2J", "b\x7f\x9b31m\x85", "\tç\xa0\f") == "a[2Jb31m\tç\xa0\f"

@@ -57,7 +57,7 @@ export def Status(): list<string>
   elseif !server.Running()
     return [server.problem ==# '' ? 'stopped' : 'error', server.problem]
   elseif !server.Ready()
-    return ['thinking', 'starting']
+    return server.problem ==# '' ? ['thinking', 'starting'] : ['error', server.problem]
   elseif server.busy !=# ''
     return ['thinking', server.busy]
   elseif suggest.Waiting()
@@ -100,8 +100,11 @@ def Readable(value: any, indent: string): list<string>
   return result
 enddef
 
-# In a scratch window.
+# In a scratch window, in place of the one with this title.
 def Show(title: string, text: list<string>)
+  for info in getbufinfo()->filter((_, each) => fnamemodify(each.name, ':t') ==# $'[midfill {title}]')
+    execute $'bwipeout! {info.bufnr}'
+  endfor
   new
   setlocal buftype=nofile bufhidden=wipe noswapfile nobuflisted
   execute $'silent file [midfill\ {title}]'

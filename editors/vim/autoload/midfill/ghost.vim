@@ -43,14 +43,15 @@ export def Clear()
   folded = true
 enddef
 
-# Tabs as the blanks they would take, since virtual text has none; `cells`: where it begins.
+# As a line of a buffer would show it, beginning at `cells`: virtual text has no tabs, and Vim sends most control
+# characters in it to the terminal as they are, which would obey them.
 def Expanded(text: string, cells: number): string
   var result = ''
   var at = cells
   for piece in text->split('\t\zs', true)
     var shown = piece->trim("\t", 2)
     var blanks = strdisplaywidth(piece, at) - strdisplaywidth(shown, at)
-    result ..= shown .. repeat(' ', blanks)
+    result ..= strtrans(shown) .. repeat(' ', blanks)
     at += strdisplaywidth(piece, at)
   endfor
   return result

@@ -106,8 +106,10 @@ def Start(root: string)
   endif
   generation += 1
   var mine = generation
+  problem = ''
   folders = root ==# '' ? [] : [root]
-  job = job_start(command, {
+  job = job_start([exepath(command[0])] + command[1 :], {
+    cwd: isdirectory(expand('~')) ? expand('~') : getcwd(), # not one that may hold a program or a module of this name
     in_mode: 'lsp',
     out_mode: 'lsp',
     err_mode: 'nl',
@@ -135,8 +137,10 @@ enddef
 
 def Initialized(answer: dict<any>)
   if answer->has_key('error')
-    problem = answer.error->get('message', 'it cannot be used')
+    var error: any = answer.error
+    problem = type(error) == v:t_dict && error->has_key('message') ? $'{error.message}' : 'the server cannot be used'
     Tell($'midfill: {problem}', 'ErrorMsg')
+    Changed()
     return
   endif
   initialized = true
@@ -246,6 +250,14 @@ def Received(mine: number, message: any)
   if mine != generation || type(message) != v:t_dict
     return
   endif
+  try
+    Take(message)
+  catch /^Vim\%((\S\+)\)\=:E/ # it is none that a server should send: the user is not to be kept from typing
+    Logged($'not understood by Vim: {v:exception}')
+  endtry
+enddef
+
+def Take(message: dict<any>)
   if message->has_key('method')
     if message->has_key('id')
       Asked(message)
@@ -303,7 +315,8 @@ enddef
 
 def Tally(item: dict<any>): list<any>
   var command: any = item->get('command', null)
-  return type(command) == v:t_dict ? command->get('arguments', []) : []
+  var arguments: any = type(command) == v:t_dict && command->has_key('command') ? command->get('arguments', []) : []
+  return type(arguments) == v:t_list ? arguments : []
 enddef
 
 export def Shown(item: dict<any>)

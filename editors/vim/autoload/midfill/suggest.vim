@@ -21,7 +21,7 @@ var last = '' # the last place that was asked about
 # Nothing is shown where it could not be accepted: 'paste' takes the keys away, behind the end of the line
 # ('virtualedit') it would not stand at the cursor, and a recorded macro would hold the key but not the text.
 def Inserting(): bool
-  return mode(1)[0] ==# 'i' && !pumvisible() && !&paste && getcurpos()[3] == 0 && reg_recording() ==# ''
+  return mode(1)[0] ==# 'i' && &modifiable && !pumvisible() && !&paste && getcurpos()[3] == 0 && reg_recording() ==# ''
 enddef
 
 def Hide()
