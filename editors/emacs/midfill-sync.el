@@ -35,7 +35,7 @@
 (defun midfill-sync-uri (file)
   "FILE as a URI."
   (let ((path (expand-file-name file)))
-    (concat "file://" (if (string-prefix-p "/" path) "" "/") (url-hexify-string path url-path-allowed-chars))))
+    (concat "file://" (if (string-prefix-p "/" path) "" "/") (url-hexify-string path (cons ?/ url-unreserved-chars)))))
 
 (defconst midfill-sync--language-ids
   '((bash . "shellscript") (c++ . "cpp") (js . "javascript") (js-jsx . "javascriptreact") (js2 . "javascript")

@@ -43,7 +43,18 @@
   "Define a command NAME with ARGUMENTS, DOCSTRING and BODY.
 It does nothing where no suggestion is shown."
   (declare (indent 2) (doc-string 3))
-  `(defun ,name ,arguments ,docstring (interactive) (when (midfill--view) ,@body)))
+  `(defun ,name ,arguments ,docstring
+     (interactive)
+     (cond ((midfill--view) ,@body)
+           (midfill--shown (midfill--as-before)))))
+
+(defun midfill--as-before ()
+  "Do what the key does where nothing is shown: what is, holds no more.
+The text was changed by no command, but by a timer or the like."
+  (midfill--hide)
+  (let ((command (key-binding (this-command-keys-vector) t)))
+    (when (commandp command)
+      (call-interactively (setq this-command command)))))
 
 (midfill--define-key-command midfill-accept ()
   "Accept the suggestion."

@@ -85,6 +85,20 @@
       (save-excursion (goto-char (point-min)) (insert "a\nb\n"))
       (should (equal (midfill-view-ghost (midfill-edit-view candidate)) "1")))))
 
+(ert-deftest midfill-test-out-of-date ()
+  "A key that is pressed after something else has changed the text does what it did."
+  (midfill-test-in "x = |"
+    (pcase-let ((`(,candidate . ,_) (midfill-test-view "abc" 0 4 4))
+                (emulation-mode-map-alists (list midfill--key-maps)))
+      (switch-to-buffer (current-buffer))
+      (use-local-map (make-sparse-keymap))
+      (local-set-key "\t" #'newline)
+      (setq midfill--shown (make-midfill--shown :candidates (list candidate)))
+      (save-excursion (goto-char (point-min)) (insert "y"))
+      (execute-kbd-macro "\t")
+      (should (equal (buffer-string) "yx =\n")) ; as `electric-indent-mode' has it
+      (should-not midfill--shown))))
+
 (ert-deftest midfill-test-narrowed ()
   "What does not lie within a narrowed buffer cannot be replaced."
   (midfill-test-in "foo(|ab)"
@@ -209,7 +223,7 @@
 
 (ert-deftest midfill-test-uris ()
   "Names of files as URIs."
-  (should (equal (midfill-sync-uri "/a b/ö#.py") "file:///a%20b/%C3%B6%23.py"))
+  (should (equal (midfill-sync-uri "/a b/ö#%41.py") "file:///a%20b/%C3%B6%23%2541.py"))
   (should (equal (midfill-connection-offers-p '(:inlineCompletionProvider nil)) nil))
   (should (midfill-connection-offers-p
            '(:inlineCompletionProvider nil :executeCommandProvider (:commands ["midfill.accept"]))))

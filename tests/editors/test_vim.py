@@ -100,18 +100,19 @@ def test_what_is_typed_otherwise_or_dismissed_is_rejected(editor: Vim, service: 
     assert editor.save() == b"def add(a, b):\n    return (x\n"
 
 
-def test_leaving_is_no_rejection(editor: Vim, service: FfmService, file: Path) -> None:
+@pytest.mark.parametrize("keys", [ESC, "\x03"])
+def test_leaving_is_no_rejection(editor: Vim, service: FfmService, file: Path, keys: str) -> None:
     script(service, "a + b")
     before = editor.status()["rejected"]
     editor.edit(file, ADD, (2, 0))
     editor.insert(" ")
     editor.shows("a + b")
-    editor.type(ESC)
+    editor.type(keys)
     editor.shows("")
     assert editor.status()["rejected"] == before
 
 
-@pytest.mark.parametrize("keys", ["z", ESC])
+@pytest.mark.parametrize("keys", ["z", ESC, "\x03"])
 def test_a_request_is_cancelled(editor: Vim, service: FfmService, file: Path, keys: str) -> None:
     script(service, "a + b", hold_after=2)
     editor.edit(file, ADD, (2, 0))

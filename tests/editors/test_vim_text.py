@@ -142,6 +142,15 @@ def test_any_file(editor: Vim, service: FfmService, wire: Path, tmp_path: Path, 
     assert editor.save() == saved
 
 
+def test_what_is_saved_was_told(editor: Vim, service: FfmService, wire: Path, tmp_path: Path) -> None:
+    script(service, "")
+    editor.normal()
+    editor.edit(tmp_path / "saved.py", "x\n", (1, 0))
+    editor.command("call setline(1, 'y') | silent write")
+    editor.until(lambda: messages(wire)[-1].get("method") == "textDocument/didSave", "saved")
+    assert replayed(wire, (tmp_path / "saved.py").as_uri()) == "y\n"
+
+
 def test_closed_and_changed_language(editor: Vim, service: FfmService, wire: Path, tmp_path: Path) -> None:
     script(service, "")
     editor.normal()

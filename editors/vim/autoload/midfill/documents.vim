@@ -109,6 +109,7 @@ export def Saved(bufnr: number)
   Open(bufnr) # under the name that it may have only now
   var uri = Uri(bufnr)
   if uri !=# ''
+    Flush(bufnr)
     server.Notify('textDocument/didSave', {textDocument: {uri: uri}})
   endif
 enddef

@@ -162,6 +162,13 @@ export def Leave()
   Hide()
 enddef
 
+# Ctrl-C ends Insert mode without an event.
+export def Check()
+  if (bufnr != 0 || asked != 0) && !Inserting()
+    Leave()
+  endif
+enddef
+
 # The window shows other lines, or has another size.
 export def Redraw()
   if bufnr != 0
