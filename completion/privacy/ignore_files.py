@@ -133,7 +133,7 @@ class IgnoreFiles:
         return _Place(top, (*higher, *lower), len(higher))
 
     def _why(self, place: _Place, folders: Sequence[_Folder]) -> str:
-        until = time.perf_counter() + _SLOWEST_S
+        until = time.thread_time() + _SLOWEST_S
         try:
             for name in self._names:
                 files = [folder.files[name] for folder in folders]

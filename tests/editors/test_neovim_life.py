@@ -134,6 +134,19 @@ def given_up(editor: Neovim) -> bool:
     return any("in a row" in message for message in editor.messages())
 
 
+def test_who_types_before_the_server_can_be_asked_gets_a_suggestion(
+    folder: Path, service: FfmService, server_arguments: list[str], tmp_path: Path
+) -> None:
+    script(service, "a + b")
+    file = tmp_path / "early.py"
+    file.write_text("def add(a, b):\n    return \n", encoding="utf-8")
+    with neovim(folder / "early", server=server_arguments, environ={KEY_ENV: KEY}) as editor:
+        editor.command(f"edit {file}")
+        assert not editor.attached()
+        editor.type("2GA")
+        editor.shows("a + b")
+
+
 def test_an_error_of_the_backend_is_told_once(folder: Path, server_arguments: list[str], tmp_path: Path) -> None:
     with neovim(folder / "refused", server=server_arguments, environ={KEY_ENV: "wrong"}) as editor:
         editor.edit(tmp_path / "one.py", ADD, (2, 0))
@@ -174,7 +187,7 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
             editor.command(f"edit {tmp_path / name}")
         editor.until(lambda: told(editor, "midfill: ") != [], "the message")
         (message,) = told(editor, "midfill: ")
-        assert message == 'midfill: the server is not installed; run: pipx install "midfill[local]"'
+        assert message == 'midfill: the server is not installed; in a clone of midfill run: pipx install ".[local]"'
         editor.command("checkhealth midfill")
         assert "ERROR the server is not installed" in "\n".join(editor.lines)
 

@@ -72,6 +72,11 @@ function M.attach(bufnr, client)
     watch(client)
   end
   vim.lsp.inline_completion.enable(not server.state.off, { bufnr = bufnr })
+  vim.schedule(function() -- who waits for a suggestion since before the server could be asked gets it now
+    if bufnr == api.nvim_get_current_buf() and api.nvim_get_mode().mode:sub(1, 1) == 'i' then
+      api.nvim_exec_autocmds('CursorMovedI', { buffer = bufnr })
+    end
+  end)
 end
 
 ---@param bufnr integer

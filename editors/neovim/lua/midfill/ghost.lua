@@ -9,7 +9,9 @@ M.COUNT = 'MidfillCount'
 
 function M.highlight()
   local builtin = vim.fn.hlexists('ComplHint') == 1 -- 0.12
-  api.nvim_set_hl(0, M.GROUP, { default = true, link = builtin and 'ComplHint' or 'NonText' })
+  -- NonText would be no grey in terminals of 256 colours.
+  local grey = builtin and { link = 'ComplHint' } or { fg = '#808080', ctermfg = 244 }
+  api.nvim_set_hl(0, M.GROUP, vim.tbl_extend('error', grey, { default = true }))
   api.nvim_set_hl(0, M.COUNT, { default = true, link = builtin and 'ComplHintMore' or 'MoreMsg' })
 end
 

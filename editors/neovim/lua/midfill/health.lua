@@ -9,7 +9,7 @@ local function check_server()
   if not cmd or vim.fn.executable(cmd[1]) == 0 then
     local where = cmd and cmd[1] or table.concat(tried, ', ')
     vim.health.error('the server is not installed; looked for ' .. where, {
-      'run: ' .. server.install_command(),
+      server.installation(),
       "or name it: require('midfill').setup({ cmd = { '/path/to/midfill' } })",
     })
     return

@@ -185,14 +185,17 @@ function M.attach(bufnr)
   on({ 'CursorMovedI', 'TextChangedI', 'TextChangedP' }, function() -- at once: nothing wrong is drawn in between
     M.update(bufnr)
   end)
-  on({ 'InsertEnter', 'CompleteDone' }, function() -- the mode is known and the menu is gone a moment later
+  local function update_soon()
     vim.schedule(function()
       if bufnr == api.nvim_get_current_buf() then
         M.update(bufnr)
       end
     end)
-  end)
+  end
+  on({ 'InsertEnter', 'CompleteDone' }, update_soon) -- the mode is known and the menu is gone a moment later
   on({ 'InsertLeave', 'BufLeave' }, M.leave)
+  last = '' -- who waits for a suggestion since before the server could be asked gets it now
+  update_soon()
 end
 
 ---@param bufnr integer

@@ -55,12 +55,12 @@ function M.command()
   return nil, tried
 end
 
---- The command that installs the server.
+--- How to install the server: the end of a sentence.
 ---@return string
-function M.install_command()
+function M.installation()
   local tool = vim.fn.executable('uv') == 1 and 'uv tool install' or 'pipx install'
-  local source = vim.uv.fs_stat(vim.fs.joinpath(ABOVE, 'pyproject.toml')) and ABOVE or 'midfill'
-  return ('%s "%s[local]"'):format(tool, source)
+  local clone = vim.uv.fs_stat(vim.fs.joinpath(ABOVE, 'pyproject.toml')) and ABOVE
+  return ('%s: %s "%s[local]"'):format(clone and 'run' or 'in a clone of midfill run', tool, clone or '.')
 end
 
 --- The state has changed: a statusline that shows it is drawn anew.
@@ -252,10 +252,7 @@ function M.attach(bufnr)
     if not M.state.told_missing then
       M.state.told_missing = true
       local missing = cmd and (' (%s cannot be run)'):format(cmd[1]) or ''
-      M.tell(
-        ('midfill: the server is not installed%s; run: %s'):format(missing, M.install_command()),
-        vim.log.levels.WARN
-      )
+      M.tell(('midfill: the server is not installed%s; %s'):format(missing, M.installation()), vim.log.levels.WARN)
     end
     return
   end
