@@ -38,6 +38,8 @@ BUILT_IN: tuple[str, ...] = (
     *(".aws/credentials", ".aws/config", ".azure/", ".config/gcloud/", "application_default_credentials.json"),
     # what Terraform knows
     *("*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json", ".terraformrc", "terraform.rc", "credentials.tfrc.json"),
+    # the user's settings of VS Code, where keys are pasted; on a remote machine they are files like others
+    *("Code/User/settings.json", "data/User/settings.json", "data/Machine/settings.json"),
     # what was typed
     ".*_history",
 )

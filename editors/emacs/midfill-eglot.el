@@ -40,7 +40,7 @@ COMMAND is a list of strings, by default that of midfill's own connection."
   (push (cons modes (lambda (&rest _)
                       (cons 'midfill-eglot-server
                             (or command (midfill-server-find-command)
-                                (user-error "Not installed; run: %s" (midfill-server-install-command))))))
+                                (user-error "Not installed; %s" (midfill-server-installation))))))
         eglot-server-programs))
 
 (defun midfill-eglot--capable (&rest features)

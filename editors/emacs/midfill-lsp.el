@@ -97,7 +97,7 @@ COMMAND is a list of strings, by default that of midfill's own connection."
     :new-connection (lsp-stdio-connection
                      (lambda ()
                        (or command (midfill-server-find-command)
-                           (user-error "Not installed; run: %s" (midfill-server-install-command)))))
+                           (user-error "Not installed; %s" (midfill-server-installation)))))
     ;; lsp-mode 8 counts columns in characters.
     :custom-capabilities '((general . ((positionEncodings . ["utf-32"]))))
     :initialization-options #'midfill-server-json-settings

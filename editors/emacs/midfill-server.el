@@ -56,6 +56,7 @@ A server that runs is told with \\[midfill-restart]."
 (defvar midfill-server-own nil "The connection that midfill has started itself.")
 (defvar midfill-server-problem nil "The last warning of the server.")
 (defvar midfill-server-busy nil "What the server is doing, such as loading a model.")
+(defvar midfill-server-ready-hook nil "Run when our own server can be asked.")
 (defvar midfill-server-stopped nil "Whether the user has stopped the server.")
 (defvar midfill-server--restarts 0 "Since the last suggestion.")
 (defvar midfill-server--told-missing nil "Whether the user knows that there is no server.")
@@ -99,10 +100,11 @@ A server that runs is told with \\[midfill-restart]."
                         (locate-file name (delq nil (list venv "~/.local/bin")) nil 'executable))))
         (and found (list found)))))
 
-(defun midfill-server-install-command ()
-  "The command that installs the server."
-  (format "%s \"%s[local]\"" (if (executable-find "uv") "uv tool install" "pipx install")
-          (or (midfill-server--repository) "midfill")))
+(defun midfill-server-installation ()
+  "How to install the server: the end of a sentence."
+  (let ((clone (midfill-server--repository)))
+    (format "%s: %s \"%s[local]\"" (if clone "run" "in a clone of midfill run")
+            (if (executable-find "uv") "uv tool install" "pipx install") (or clone "."))))
 
 (defun midfill-server--root ()
   "The folder of the current buffer's project, or nil."
@@ -181,7 +183,9 @@ A server that runs is told with \\[midfill-restart]."
        (setq midfill-server-problem nil)
        (midfill-connection-notify connection :initialized (make-hash-table))
        (when (eq connection midfill-server-own)
-         (midfill-server-attach-all)))
+         (midfill-server-attach-all)
+         (run-hooks 'midfill-server-ready-hook)
+         (force-mode-line-update t)))
      (lambda (failed)
        (when (and (eq connection midfill-server-own) (jsonrpc-running-p connection)) ; else its end is told of
          (setq midfill-server-problem (plist-get failed :message))
@@ -201,9 +205,9 @@ A server that runs is told with \\[midfill-restart]."
   (setq midfill-server-problem "the server is not installed")
   (unless midfill-server--told-missing
     (setq midfill-server--told-missing t)
-    (message "midfill: the server is not installed%s; run: %s"
+    (message "midfill: the server is not installed%s; %s"
              (if program (format " (%s cannot be run)" program) "")
-             (midfill-server-install-command))))
+             (midfill-server-installation))))
 
 (defun midfill-server-wanted-p ()
   "Whether the current buffer is that of a file on this machine."

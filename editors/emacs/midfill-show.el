@@ -44,6 +44,7 @@ The server waits for a pause by itself, so this can be 0."
 (defvar midfill--place nil "Where point was after the last command.")
 (defvar midfill--timer nil "Runs before a request.")
 (defvar midfill--cancel nil "Cancels the request that is under way.")
+(defvar midfill--unasked nil "What was to be asked before the server could be: place, trigger and step.")
 (defvar midfill--serial 0 "Of the newest request; answers to older ones are void.")
 
 (defconst midfill--undo-commands '(undo undo-only undo-redo undo-tree-undo undo-tree-redo undo-fu-only-undo)
@@ -148,7 +149,9 @@ STEP is as in `midfill--present'.
 Return whether somebody could be asked."
   (midfill--cancel-request)
   (midfill-server-attach)
+  (setq midfill--unasked (list (midfill--here) kind step))
   (when-let* ((connection (midfill-server-connection)))
+    (setq midfill--unasked nil)
     (pcase-let* ((`(,uri ,encoding) (midfill-connection-sync connection))
                  (mine midfill--serial)
                  (here (midfill--here))
@@ -168,6 +171,17 @@ Return whether somebody could be asked."
              (lambda (_) (funcall end 'failed))))
       (force-mode-line-update)
       t)))
+
+(defun midfill--ask-late ()
+  "Ask what could not be asked before, if point is where it was."
+  (pcase-let ((`(,here ,kind ,step) midfill--unasked))
+    (setq midfill--unasked nil)
+    (when (and here (eq (window-buffer) (car here)))
+      (with-current-buffer (window-buffer)
+        (when (equal here (midfill--here))
+          (midfill--ask kind step))))))
+
+(add-hook 'midfill-server-ready-hook #'midfill--ask-late)
 
 (defun midfill--answered (here result encoding connection step)
   "Show RESULT, what CONNECTION has answered for the place HERE.

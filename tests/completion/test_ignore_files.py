@@ -178,6 +178,7 @@ def test_settings_before_files_and_exceptions_of_the_user(tree: Tree) -> None:
         *("credentials", "credentials.json", "secrets.yaml", "aws-credentials.ini", ".netrc", ".npmrc", ".pypirc"),
         *("terraform.tfstate", "terraform.tfstate.backup", "prod.tfvars", "kubeconfig", ".kube/config", "htpasswd"),
         *(".docker/config.json", ".aws/credentials", ".ssh/config", ".bash_history", "service-account-prod.json"),
+        *("Code/User/settings.json", ".vscode-server/data/Machine/settings.json"),
     ],
 )
 def test_ignored_by_name(tmp_path: Path, name: str) -> None:
@@ -190,6 +191,7 @@ def test_ignored_by_name(tmp_path: Path, name: str) -> None:
         *(".env.example", ".env.sample", "prod.tfvars.example", "env.py", "environment.ts", "keys.py", "id_map.py"),
         *("credentials.py", "secrets.go", "secret_manager.ts", "kubeconfig.go", "config.json", "tfstate.py", "history"),
         *("docker/config.json", "netrc.py", "password.html", "token.rs", "Makefile", "settings.json"),
+        *(".vscode/settings.json", "User/settings.json"),
     ],
 )
 def test_not_ignored_by_name(tmp_path: Path, name: str) -> None:

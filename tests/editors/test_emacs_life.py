@@ -54,6 +54,15 @@ def test_installed_as_a_package(packaged: Emacs, service: FfmService, tmp_path: 
     packaged.becomes("def add(a, b):\n    return a + b\n")
 
 
+def test_who_asks_before_the_server_can_be_asked_gets_a_suggestion(
+    packaged: Emacs, service: FfmService, tmp_path: Path
+) -> None:
+    script(service, "a + b")
+    packaged.edit(tmp_path / "early.py", "def add(a, b):\n    return \n", (2, 11))
+    packaged.eval("(progn (midfill-server-restart (midfill-server-connection)) (midfill-complete) t)")
+    packaged.shows("a + b")
+
+
 @pytest.mark.parametrize(
     ("command", "shown"), [("midfill-show-status", '"displayed"'), ("midfill-explain", '"reason"')]
 )
@@ -141,7 +150,7 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
             editor.visit(tmp_path / name)
         editor.type("y")
         editor.until(lambda: told(editor) != [], "the message")
-        assert told(editor) == ['midfill: the server is not installed; run: pipx install "midfill[local]"']
+        assert told(editor) == ['midfill: the server is not installed; in a clone of midfill run: pipx install ".[local]"']
         editor.until(lambda: "midfill!" in editor.mode_line, "the mode line")
 
 

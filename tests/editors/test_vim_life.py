@@ -192,6 +192,18 @@ def told(editor: Vim) -> list[str]:
     return [message for message in editor.messages() if message.startswith("midfill: ")]
 
 
+def test_who_types_before_the_server_can_be_asked_gets_a_suggestion(
+    folder: Path, service: FfmService, server_arguments: list[str], tmp_path: Path
+) -> None:
+    script(service, "a + b")
+    file = tmp_path / "early.py"
+    file.write_text("def add(a, b):\n    return \n", encoding="utf-8")
+    with vim(folder / "early", server=server_arguments, environ={KEY_ENV: KEY}) as editor:
+        editor.command(f"edit {file}")
+        editor.type("2GA")
+        editor.shows("a + b")
+
+
 def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -203,7 +215,7 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
             (tmp_path / name).write_text("x\n")
             editor.command(f"edit {tmp_path / name}")
         editor.until(lambda: told(editor) != [], "the message")
-        assert told(editor) == ['midfill: the server is not installed; run: pipx install "midfill[local]"']
+        assert told(editor) == ['midfill: the server is not installed; in a clone of midfill run: pipx install ".[local]"']
         editor.type(f":Midfill{ENTER}")
         editor.until(lambda: "server: not found" in "\n".join(editor.terminal.lines()), "where it was looked for")
         assert "keys: for keys with Alt set ttimeout" in "\n".join(editor.lines)

@@ -166,9 +166,9 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(editor: Vscode, f
     for name in ("one.py", "two.py"):
         editor.edit(tmp_path / name, "x\n", (1, 1))
     (message,) = editor.notices("midfill: ")
-    told, _, command = message.partition("; run: ")
+    told, _, command = message.partition("; in a clone of midfill run: ")
     assert told == f"midfill: the server is not installed ({tmp_path / 'none'} cannot be run)"
-    assert command in ('pipx install "midfill[local]"', 'uv tool install "midfill[local]"')
+    assert command in ('pipx install ".[local]"', 'uv tool install ".[local]"')
     assert editor.bar == "midfill: error, the server is not installed"
 
 

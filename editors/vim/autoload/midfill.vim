@@ -13,6 +13,12 @@ import autoload 'midfill/suggest.vim'
 const COMMANDS = ['disable', 'enable', 'explain', 'log', 'restart', 'status', 'stop', 'toggle']
 const MARKS = {ready: '', thinking: ' …', off: ' off', error: ' !', stopped: ' -'}
 
+# Who waits for a suggestion since before the server could be asked gets it now.
+def Ready()
+  documents.OpenAll()
+  suggest.UpdateSoon()
+enddef
+
 # Once, when Vim has started.
 export def SetUp()
   var wrong = config.Read()
@@ -21,7 +27,7 @@ export def SetUp()
   endif
   ghost.Highlight()
   keys.Map(config.keys)
-  server.SetHandlers(documents.OpenAll, Gone)
+  server.SetHandlers(Ready, Gone)
   augroup midfill
     autocmd!
     autocmd BufReadPost,BufEnter,FileType,BufFilePost * documents.Open(str2nr(expand('<abuf>')))
@@ -131,7 +137,7 @@ def ShowStatus()
   var [status, detail] = Status()
   var above = [
     $'midfill: {status}' .. (detail ==# '' ? '' : $', {detail}'),
-    'server: ' .. (command->empty() ? $'not found as {tried->join(', ')}; run: {places.InstallCommand()}' : join(command)),
+    'server: ' .. (command->empty() ? $'not found as {tried->join(', ')}; {places.Installation()}' : join(command)),
   ]
   var problem = keys.AltProblem()
   ShowAnswer('status', [], above + (problem ==# '' ? [] : [$'keys: {problem}']))

@@ -36,10 +36,11 @@ export function findServer(setting: unknown, place: Place): Found {
   return command === undefined ? { missing: ["PATH", ...tried] } : { command, args: [] };
 }
 
-/** The command that installs the server. */
-export function installCommand(place: Place): string {
+/** The command that installs the server, and where it is to be run: empty for anywhere. */
+export function installation(place: Place): { command: string; where: string } {
   const tool = onPath("uv", place) === undefined ? "pipx install" : "uv tool install";
-  return `${tool} "${cloneOf(place.extension) ?? "midfill"}[local]"`;
+  const clone = cloneOf(place.extension);
+  return { command: `${tool} "${clone ?? "."}[local]"`, where: clone === undefined ? "in a clone of midfill " : "" };
 }
 
 /** The clone of midfill that the extension lies in: it was not installed, but is run from its sources. */

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type LanguageClient, State } from "vscode-languageclient/node";
 import * as vscode from "vscode";
 import { createClient, type Parts, SCHEMES, type WorkDone } from "./client.ts";
-import { type Found, findServer, installCommand, type Place } from "./find.ts";
+import { type Found, findServer, installation, type Place } from "./find.ts";
 import { type Contributed, contributed, explicit, type Tree } from "./settings.ts";
 
 const START_MS = 2000; // how long one that is to end may still take to start
@@ -215,15 +215,18 @@ export class Server implements vscode.Disposable {
       return;
     }
     this.toldMissing = true;
-    const command = installCommand(this.place);
+    const { command, where } = installation(this.place);
     const [copy, settings] = ["Copy the Command", "Open Settings"];
     const which = set === undefined ? "" : ` (${set} cannot be run)`;
-    const message = `midfill: the server is not installed${which}; run: ${command}`;
+    const message = `midfill: the server is not installed${which}; ${where}run: ${command}`;
     void vscode.window.showWarningMessage(message, copy, settings).then(async (choice) => {
       if (choice === copy) {
         await vscode.env.clipboard.writeText(command);
       } else if (choice === settings) {
-        await vscode.commands.executeCommand("workbench.action.openSettings", "midfill.server.command");
+        const query = "midfill.server.command";
+        await (vscode.env.remoteName === undefined
+          ? vscode.commands.executeCommand("workbench.action.openSettings", query)
+          : vscode.commands.executeCommand("workbench.action.openRemoteSettings", { query }));
       }
     });
   }

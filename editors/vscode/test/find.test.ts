@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { findServer, installCommand, type Place } from "../src/find.ts";
+import { findServer, installation, type Place } from "../src/find.ts";
 
 let folder: string;
 let place: Place;
@@ -91,8 +91,11 @@ test("Windows: the PATH by any case, .exe, Scripts", () => {
 });
 
 test("the command that installs it", () => {
-  assert.equal(installCommand(place), 'pipx install "midfill[local]"');
+  const where = "in a clone of midfill ";
+  assert.deepEqual(installation(place), { command: 'pipx install ".[local]"', where });
   program("bin", "uv");
-  assert.equal(installCommand(place), 'uv tool install "midfill[local]"');
-  assert.equal(installCommand({ ...place, extension: join(clone(), "editors", "vscode") }), `uv tool install "${join(folder, "clone")}[local]"`);
+  assert.deepEqual(installation(place), { command: 'uv tool install ".[local]"', where });
+  const extension = join(clone(), "editors", "vscode");
+  const command = `uv tool install "${join(folder, "clone")}[local]"`;
+  assert.deepEqual(installation({ ...place, extension }), { command, where: "" });
 });

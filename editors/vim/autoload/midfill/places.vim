@@ -23,11 +23,13 @@ export def Command(): list<list<string>>
   return [[], tried]
 enddef
 
-# The command that installs the server.
-export def InstallCommand(): string
+# How to install the server: the end of a sentence.
+export def Installation(): string
   var tool = executable('uv') ? 'uv tool install' : 'pipx install'
-  var source = filereadable($'{ABOVE}/pyproject.toml') ? ABOVE : 'midfill'
-  return $'{tool} "{source}[local]"'
+  if filereadable($'{ABOVE}/pyproject.toml')
+    return $'run: {tool} "{ABOVE}[local]"'
+  endif
+  return $'in a clone of midfill run: {tool} ".[local]"'
 enddef
 
 # Of an absolute path, as a URI.

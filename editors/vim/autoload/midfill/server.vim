@@ -100,7 +100,7 @@ def Start(root: string)
     if !told_missing
       told_missing = true
       var missing = command->empty() ? '' : $' ({command[0]} cannot be run)'
-      Tell($'midfill: the server is not installed{missing}; run: {places.InstallCommand()}', 'WarningMsg')
+      Tell($'midfill: the server is not installed{missing}; {places.Installation()}', 'WarningMsg')
     endif
     return
   endif
