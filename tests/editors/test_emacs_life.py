@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
 from tests.editors.emacs_editor import HEIGHT, PACKAGE, Emacs, emacs, lisp, missing
+from tests.editors.life import LOCAL, NOT_INSTALLED, children, refused_more, told
 from tests.editors.terminal import gone
 from tests.llama_child import needs_llama
 from tests.lsp_client import ROOT
@@ -20,17 +21,10 @@ from tests.services.ffm import FfmService
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
 
 ADD = "def add(a, b):\n    return\n"
-LOCAL = """
-backend = "local"
-[backends.local]
-kind = "llama-cpp"
-timeout_s = 100  # the machine may be busy
-"""
 
 
 def servers(editor: Emacs) -> list[psutil.Process]:
-    children = psutil.Process(editor.eval("(emacs-pid)")).children()
-    return [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    return children(editor.eval("(emacs-pid)"))
 
 
 @pytest.fixture(scope="module")
@@ -122,22 +116,13 @@ def test_an_error_of_the_backend_is_told_once(folder: Path, server_arguments: li
         editor.type(" ")
         editor.until(lambda: told(editor) != [], "the message")
         for typed in "([{":
-            before = refusals(editor)
+            more = refused_more(editor)
             editor.type(typed)
-            editor.until(lambda before=before: refusals(editor) > before, "refused again")  # type: ignore[misc]
+            editor.until(more, "refused again")
         (message,) = told(editor)
         assert "401" in message or "key" in message
         editor.until(lambda: "midfill!" in editor.mode_line, "the mode line")
         assert message in editor.eval("(get-text-property 1 'help-echo (midfill-mode-line))")
-
-
-def refusals(editor: Emacs) -> int:
-    counts = editor.status()["counts"]
-    return int(counts["backend-error"]) + int(counts["breaker-open"])
-
-
-def told(editor: Emacs) -> list[str]:
-    return [message for message in editor.messages() if message.startswith("midfill: ")]
 
 
 def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp_path: Path) -> None:
@@ -150,7 +135,7 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
             editor.visit(tmp_path / name)
         editor.type("y")
         editor.until(lambda: told(editor) != [], "the message")
-        assert told(editor) == ['midfill: the server is not installed; in a clone of midfill run: pipx install ".[local]"']
+        assert told(editor) == [NOT_INSTALLED]
         editor.until(lambda: "midfill!" in editor.mode_line, "the mode line")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
+from tests.editors.life import LOCAL, NOT_INSTALLED, children, refused_more, told
 from tests.editors.nvim_editor import PLUGIN, Neovim, missing, neovim
 from tests.llama_child import needs_llama
 from tests.lsp_client import ROOT
@@ -20,12 +20,6 @@ from tests.services.ffm import FfmService
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
 
 ADD = "def add(a, b):\n    return\n"
-LOCAL = """
-backend = "local"
-[backends.local]
-kind = "llama-cpp"
-timeout_s = 100  # the machine may be busy
-"""
 # What a user of Neovim's packages has: the folder under `pack`, and nothing else.
 PACKAGE = """
 vim.cmd.packadd('midfill')
@@ -36,8 +30,7 @@ vim.keymap.set('i', '<Tab>', function() vim.g.before = vim.g.before + 1 end)
 
 
 def servers(editor: Neovim) -> list[psutil.Process]:
-    children = psutil.Process(editor.lua("return vim.fn.getpid()")).children()
-    return [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    return children(editor.lua("return vim.fn.getpid()"))
 
 
 @pytest.fixture(scope="module")
@@ -151,28 +144,15 @@ def test_an_error_of_the_backend_is_told_once(folder: Path, server_arguments: li
     with neovim(folder / "refused", server=server_arguments, environ={KEY_ENV: "wrong"}) as editor:
         editor.edit(tmp_path / "one.py", ADD, (2, 0))
         editor.insert(" ")
-        editor.until(lambda: told(editor, "midfill: ") != [], "the message")
+        editor.until(lambda: told(editor) != [], "the message")
         assert editor.mode == "i", "nothing stands between the user and the text"
         for typed in ("(", "[", "{"):
-            before = refusals(editor)
+            more = refused_more(editor)
             editor.type(typed)
-            editor.until(partial(refused_more, editor, before), "refused again")
-        (message,) = told(editor, "midfill: ")
+            editor.until(more, "refused again")
+        (message,) = told(editor)
         assert "401" in message or "key" in message
         editor.until(lambda: editor.lua("return (require('midfill').status())") == "error", "the status")
-
-
-def refused_more(editor: Neovim, before: int) -> bool:
-    return refusals(editor) > before
-
-
-def refusals(editor: Neovim) -> int:
-    counts = editor.status()["counts"]
-    return int(counts["backend-error"]) + int(counts["breaker-open"])
-
-
-def told(editor: Neovim, begin: str) -> list[str]:
-    return [message for message in editor.messages() if message.startswith(begin)]
 
 
 def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp_path: Path) -> None:
@@ -185,9 +165,9 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
         for name in ("one.py", "two.py"):
             (tmp_path / name).write_text("x\n")
             editor.command(f"edit {tmp_path / name}")
-        editor.until(lambda: told(editor, "midfill: ") != [], "the message")
-        (message,) = told(editor, "midfill: ")
-        assert message == 'midfill: the server is not installed; in a clone of midfill run: pipx install ".[local]"'
+        editor.until(lambda: told(editor) != [], "the message")
+        (message,) = told(editor)
+        assert message == NOT_INSTALLED
         editor.command("checkhealth midfill")
         assert "ERROR the server is not installed" in "\n".join(editor.lines)
 

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
+from tests.editors.life import LOCAL, NOT_INSTALLED, children, refused_more, told
 from tests.editors.terminal import await_end
 from tests.editors.vim_editor import ENTER, PLUGIN, Vim, missing, vim, vim_path
 from tests.llama_child import needs_llama
@@ -22,12 +22,6 @@ from tests.services.ffm import FfmService
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() != "", reason=f"SKIPPED: {missing()}")]
 
 ADD = "def add(a, b):\n    return\n"
-LOCAL = """
-backend = "local"
-[backends.local]
-kind = "llama-cpp"
-timeout_s = 100  # the machine may be busy
-"""
 # What a user of Vim's packages has: the folder under `pack`, and nothing else. Keys that were mapped before.
 PACKAGE = """
 packadd midfill
@@ -43,8 +37,7 @@ inoreabbrev teh the
 
 
 def servers(editor: Vim) -> list[psutil.Process]:
-    children = psutil.Process(editor.terminal.process.pid).children()
-    return [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    return children(editor.terminal.process.pid)
 
 
 @pytest.fixture(scope="module")
@@ -171,25 +164,12 @@ def test_an_error_of_the_backend_is_told_once(folder: Path, server_arguments: li
         assert editor.mode == "i", "nothing stands between the user and the text"
         editor.until(lambda: "midfill: " in "\n".join(editor.terminal.lines()), "the message on the screen")
         for typed in ("(", "[", "{"):
-            before = refusals(editor)
+            more = refused_more(editor)
             editor.type(typed)
-            editor.until(partial(refused_more, editor, before), "refused again")
+            editor.until(more, "refused again")
         (message,) = told(editor)
         assert "401" in message or "key" in message
         assert editor.eval("midfill#Status()[0]") == "error"
-
-
-def refused_more(editor: Vim, before: int) -> bool:
-    return refusals(editor) > before
-
-
-def refusals(editor: Vim) -> int:
-    counts = editor.status()["counts"]
-    return int(counts["backend-error"]) + int(counts["breaker-open"])
-
-
-def told(editor: Vim) -> list[str]:
-    return [message for message in editor.messages() if message.startswith("midfill: ")]
 
 
 def test_who_types_before_the_server_can_be_asked_gets_a_suggestion(
@@ -215,7 +195,7 @@ def test_a_missing_server_is_told_once_with_the_command_to_run(folder: Path, tmp
             (tmp_path / name).write_text("x\n")
             editor.command(f"edit {tmp_path / name}")
         editor.until(lambda: told(editor) != [], "the message")
-        assert told(editor) == ['midfill: the server is not installed; in a clone of midfill run: pipx install ".[local]"']
+        assert told(editor) == [NOT_INSTALLED]
         editor.type(f":Midfill{ENTER}")
         editor.until(lambda: "server: not found" in "\n".join(editor.terminal.lines()), "where it was looked for")
         assert "keys: for keys with Alt set ttimeout" in "\n".join(editor.lines)

@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.e2e.conftest import KEY, KEY_ENV, script
+from tests.editors.life import LOCAL, refused_more
 from tests.editors.vscode_editor import Vscode, server, vscode
 from tests.editors.vscode_parts import missing
 from tests.llama_child import needs_llama
@@ -29,12 +29,6 @@ pytestmark = [
 
 ADD = "def add(a, b):\n    return\n"
 TITLE_BAR = 36  # pixels
-LOCAL = """
-backend = "local"
-[backends.local]
-kind = "llama-cpp"
-timeout_s = 100  # the machine may be busy
-"""
 
 
 @pytest.fixture(scope="module")
@@ -142,21 +136,12 @@ def test_an_error_of_the_backend_is_told_once(
     editor.ask()
     editor.until(lambda: editor.notices("midfill: ") != [], "the message")
     for typed in (" ", "(", "[", "{"):
-        before = refusals(editor)
+        more = refused_more(editor)
         editor.type(typed)
-        editor.until(partial(refused_more, editor, before), "refused again")
+        editor.until(more, "refused again")
     (message,) = editor.notices("midfill: ")
     assert "401" in message or "key" in message
     editor.until(lambda: editor.bar == message.replace("midfill: ", "midfill: error, "), "the status bar")
-
-
-def refused_more(editor: Vscode, before: int) -> bool:
-    return refusals(editor) > before
-
-
-def refusals(editor: Vscode) -> int:
-    counts = editor.status()["counts"]
-    return int(counts["backend-error"]) + int(counts["breaker-open"])
 
 
 def test_a_missing_server_is_told_once_with_the_command_to_run(editor: Vscode, folder: Path, tmp_path: Path) -> None:
