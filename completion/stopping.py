@@ -29,8 +29,15 @@ LINE_ENDS: Mapping[str, str] = {"\r\n": "\n", "\r": "\n"}
 _TELLING = 16
 
 
-# No source code holds them, some editors and terminals obey them. Tabs, line ends and form feeds stay.
-_CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r\f")
+# No source code holds them; some editors and terminals obey them, or show code in another order than it runs in
+# (embeddings, overrides and isolates of Unicode's bidirectional text), and half of a surrogate pair ends a client's parser.
+# Tabs, line ends and form feeds stay.
+_CONTROLS = dict.fromkeys(
+    code
+    for codes in (range(32), range(127, 160), range(0x202A, 0x202F), range(0x2066, 0x206A), range(0xD800, 0xE000))
+    for code in codes
+    if chr(code) not in "\t\n\r\f"
+)
 
 
 class Step(Protocol):

@@ -75,6 +75,17 @@ def test_sizes(path: Path) -> None:
     assert long == []
 
 
+PLUGINS = ("*.lua", "*.vim", "*.el", "*.ts")  # of editors; ESLint counts the lines of functions, too
+
+
+@pytest.mark.parametrize("pattern", PLUGINS)
+def test_sizes_of_plugins(pattern: str) -> None:
+    files = [path for path in (ROOT / "editors").rglob(pattern) if not {"node_modules", "dist"} & set(path.parts)]
+    assert len(files) > 5
+    long = [str(path) for path in files if path.read_text(encoding="utf-8").count("\n") > MAX_FILE_LINES]
+    assert long == []
+
+
 @pytest.mark.parametrize("path", sources(*PACKAGES), ids=lambda p: str(p.relative_to(ROOT)))
 def test_modules_say_what_they_are_for(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

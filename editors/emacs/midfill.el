@@ -121,7 +121,7 @@ The text was changed by no command, but by a timer or the like."
 (defun midfill--tell (command arguments format)
   "Show what COMMAND with ARGUMENTS gives, made a text by FORMAT."
   (midfill-connection-execute
-   (or (midfill-server-connection) (user-error "The server of midfill is not running"))
+   (or (midfill-server-connection) midfill-server-own (user-error "The server of midfill is not running"))
    command arguments
    (lambda (result)
      (let ((text (funcall format result)))
@@ -144,7 +144,7 @@ The text was changed by no command, but by a timer or the like."
   "Show what became of the last request for this buffer, and what was sent."
   (interactive)
   (midfill--tell
-   "midfill.explain" (list (car (midfill-connection-sync (or (midfill-server-connection) (user-error "Not running")))))
+   "midfill.explain" (list (car (midfill-connection-sync (or (midfill-server-connection) (user-error "No server of midfill has this buffer")))))
    (lambda (records)
      (if (seq-empty-p records)
          "Nothing was asked for this buffer yet.\n"

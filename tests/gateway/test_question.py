@@ -215,3 +215,8 @@ async def test_of_a_chat_only_the_code_is_left() -> None:
 async def test_what_a_terminal_obeys_is_taken_out() -> None:
     answer = formed(HOLE, "qwen2.5-coder", INFILL)
     assert await read(answer, "a\x1b[2J", "b\x7f\x9b31m\x85", "\tç\xa0\f") == "a[2Jb31m\tç\xa0\f"
+
+
+async def test_what_shows_code_in_another_order_or_is_half_a_character_is_taken_out() -> None:
+    answer = formed(HOLE, "qwen2.5-coder", INFILL)
+    assert await read(answer, "a\u202eb\u2066", "c\ud83d", "d\u200fא\U0001f600") == "abcd\u200fא\U0001f600"
