@@ -30,7 +30,8 @@ _TELLING = 16
 
 
 # No source code holds them; some editors and terminals obey them, or show code in another order than it runs in
-# (embeddings, overrides and isolates of Unicode's bidirectional text), and half of a surrogate pair ends a client's parser.
+# (embeddings, overrides and isolates of Unicode's bidirectional text), and half a surrogate pair is more than some parsers
+# of clients take.
 # Tabs, line ends and form feeds stay.
 _CONTROLS = dict.fromkeys(
     code
