@@ -29,10 +29,9 @@ LINE_ENDS: Mapping[str, str] = {"\r\n": "\n", "\r": "\n"}
 _TELLING = 16
 
 
-# No source code holds them; some editors and terminals obey them, or show code in another order than it runs in
-# (embeddings, overrides and isolates of Unicode's bidirectional text), and half a surrogate pair is more than some parsers
-# of clients take.
-# Tabs, line ends and form feeds stay.
+# No source code holds them. Some editors and terminals obey them, or show code in another order than it runs in
+# (embeddings, overrides and isolates of Unicode's bidirectional text); half a surrogate pair is more than some clients
+# can read. Tabs, line ends and form feeds stay.
 _CONTROLS = dict.fromkeys(
     code
     for codes in (range(32), range(127, 160), range(0x202A, 0x202F), range(0x2066, 0x206A), range(0xD800, 0xE000))
